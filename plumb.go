@@ -140,7 +140,7 @@ func (c *config) tests(name string, seed uint64, f func(*T)) []campaign.Test {
 }
 
 func (c *config) test(name string, seed uint64, float tensor.DType, f func(*T)) campaign.Test {
-	test := campaign.Drawn(name, name, gotest.Number(c.n), choice.DeriveName(seed, name), func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
+	test := campaign.Drawn(name, name, gotest.Number(c.n), choice.Any(choice.DeriveName(seed, name)), func(src *choice.Source, _ int, o campaign.Observer) (*program.Program, error) {
 		return c.draw(name, float, src, o, f)
 	})
 	test.Graph = c.graph

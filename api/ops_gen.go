@@ -2031,7 +2031,7 @@ func Prod(input *Tensor, options ...ProdOptions) (*Tensor, error) {
 
 // AllOptions are the arguments of All that may be left out.
 type AllOptions struct {
-	Dim     *int // int
+	Dim     Arg  // int or int[]
 	Keepdim bool // bool, default False
 }
 
@@ -2041,6 +2041,7 @@ type AllOptions struct {
 //
 //	all(Tensor input, int dim, bool keepdim=False) -> Tensor
 //	all(Tensor input) -> Tensor
+//	all(Tensor input, int[]? dim, bool keepdim=False) -> Tensor
 func All(input *Tensor, options ...AllOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "all",
@@ -2051,7 +2052,7 @@ func All(input *Tensor, options ...AllOptions) (*Tensor, error) {
 
 // AnyOptions are the arguments of Any that may be left out.
 type AnyOptions struct {
-	Dim     *int // int
+	Dim     Arg  // int or int[]
 	Keepdim bool // bool, default False
 }
 
@@ -2061,6 +2062,7 @@ type AnyOptions struct {
 //
 //	any(Tensor input, int dim, bool keepdim=False) -> Tensor
 //	any(Tensor input) -> Tensor
+//	any(Tensor input, int[]? dim, bool keepdim=False) -> Tensor
 func Any(input *Tensor, options ...AnyOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "any",
@@ -2810,14 +2812,15 @@ func Unsqueeze(input *Tensor, dim int) (*Tensor, error) {
 
 // SqueezeOptions are the arguments of Squeeze that may be left out.
 type SqueezeOptions struct {
-	Dim *int // int, default None
+	Dim Arg // int or int[], default None
 }
 
 // Squeeze applies the operator squeeze.
 //
-// Removes dimension dim if its size is 1; every such dimension by default.
+// Removes dimension dim, or each of a list, if its size is 1; every such dimension by default.
 //
 //	squeeze(Tensor input, int? dim=None) -> Tensor
+//	squeeze(Tensor input, int[] dim) -> Tensor
 func Squeeze(input *Tensor, options ...SqueezeOptions) (*Tensor, error) {
 	set := last(options)
 	return one(apply(nil, "squeeze",

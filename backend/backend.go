@@ -30,6 +30,8 @@ type Info struct {
 	Permissive bool `json:"permissive,omitempty"`
 	// OwnForms says that it has PyTorch's interface, but forms of arguments of its own.
 	OwnForms bool `json:"own_forms,omitempty"`
+	// Compiles says that in its mode it compiles each new program, which is dear.
+	Compiles bool `json:"compiles,omitempty"`
 }
 
 // Job is one program to run.
@@ -110,6 +112,12 @@ type Outcome struct {
 	// ForwardOnly says that gradients were not asked of the subject, which has
 	// none: nobody's gradients are compared, nor requires_grad.
 	ForwardOnly bool
+	// NoGradients is why a subject that computes gradients by programs of forward
+	// calls was asked for none.
+	NoGradients string
+	// Derived says that the gradients are such a program's: nobody's requires_grad
+	// is compared.
+	Derived bool
 	// NoElements says that the subject's tensors have none, but shapes and dtypes.
 	NoElements bool
 	// Permissive says that the subject's interface is its own: what PyTorch refuses

@@ -14,7 +14,7 @@ import (
 func Same(a, b *Outcome) bool {
 	return a.Status == b.Status && a.Class == b.Class && a.Message == b.Message && a.Call == b.Call && a.Blame == b.Blame &&
 		slices.EqualFunc(a.Values, b.Values, sameValue) &&
-		maps.EqualFunc(a.Initial, b.Initial, sameState) && a.Watched == b.Watched && a.ForwardOnly == b.ForwardOnly && a.NoElements == b.NoElements && a.Permissive == b.Permissive && a.OwnForms == b.OwnForms &&
+		maps.EqualFunc(a.Initial, b.Initial, sameState) && a.Watched == b.Watched && a.ForwardOnly == b.ForwardOnly && a.Derived == b.Derived && a.NoGradients == b.NoGradients && a.NoElements == b.NoElements && a.Permissive == b.Permissive && a.OwnForms == b.OwnForms &&
 		slices.EqualFunc(byPlace(a.Slots), byPlace(b.Slots), func(x, y Slot) bool { return x.Place == y.Place && sameTensor(x.Tensor, y.Tensor) })
 }
 

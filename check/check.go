@@ -188,7 +188,7 @@ func tests(drawer opcase.Drawer, dtypes []tensor.DType, seed uint64) []campaign.
 	var all []campaign.Test
 	add := func(variant string, fixed bool, draw func(*choice.Source, int) (*program.Program, error)) {
 		name := fmt.Sprintf("%s[%s]", drawer.Def.ID(), variant)
-		t := campaign.Drawn(name, name, gotest.Number(Cases), choice.DeriveName(seed, name), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) {
+		t := campaign.Drawn(name, name, gotest.Number(Cases), choice.Any(choice.DeriveName(seed, name)), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) {
 			return draw(src, i)
 		})
 		t.Fixed = fixed

@@ -183,6 +183,11 @@ func TestRun(t *testing.T) {
 	if len(n.errors) > 0 {
 		t.Errorf("%v", n.errors)
 	}
+	n = &noted{TB: t}
+	conform.Run(n, partial{conform.Predictor(), false}, dir, conform.Functions("tanh"))
+	if len(n.errors) != 1 || n.errors[0] != "conform: no case was judged: 4 unsupported" {
+		t.Errorf("nothing judged: %v", n.errors)
+	}
 }
 
 // TestExample runs the tests of the example's module.

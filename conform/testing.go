@@ -78,7 +78,8 @@ const runMemory = 1 << 30
 // ships for "", as plumb conform run does: every case forward and backward and
 // in place. Each function is a subtest; what is misaligned, crashes or cannot be
 // judged is an error of it with the reason, what the backend does not support is
-// logged and counted. A function of which nothing is supported is skipped.
+// logged and counted. A function of which nothing is supported is skipped; where
+// that is so of all, the test fails.
 //
 // The backend is run from one goroutine at a time, and left open. A panic in its
 // Run is a crash of the case; the rest runs.
@@ -216,6 +217,9 @@ func (r *results) report(t testing.TB) {
 		} else {
 			one.report(t)
 		}
+	}
+	if judged := slices.ContainsFunc(r.order, func(f string) bool { return r.by[f].judged+len(r.by[f].wrong) > 0 }); !judged {
+		t.Error("conform: no case was judged: " + r.counts())
 	}
 	t.Log(r.counts())
 }

@@ -558,6 +558,9 @@ func realNumbers(names ...op.ScalarArg) func(op.Args) error {
 // limitsFit checks the limits of hardtanh, which for uint8 are truncated first.
 func limitsFit(a op.Args) error {
 	names := []op.ScalarArg{arg.MinValScalar, arg.MaxValScalar}
+	if lo, hi := number(a, names[0]), number(a, names[1]); !lo.DType().IsComplex() && !hi.DType().IsComplex() && lo.Float() > hi.Float() {
+		return op.ValueError("argument 'min_val' must not be greater than 'max_val', but they are %v and %v", lo.Any(), hi.Any())
+	}
 	d := a.Value(arg.Input).DType()
 	if d != tensor.U8 {
 		return realNumbers(names...)(a)

@@ -124,7 +124,7 @@ func putTerms(a op.Args) int {
 // lookup is how index tensors read a tensor.
 type lookup struct {
 	dims    []int      // one for each index, ascending
-	indices []op.Value // int64, not yet broadcast
+	indices []op.Value // int32 or int64, not yet broadcast
 	of      []int      // the shape that the indices are broadcast to
 	shape   []int      // of what is read
 	at      int        // where of stands in shape
@@ -162,8 +162,8 @@ func checkAdvanced(a op.Args) error {
 	}
 	for i, v := range a.Values(arg.IndicesTensors) {
 		switch {
-		case v.DType() != tensor.I64 && !isMask(v):
-			return op.IndexError("tensors used as indices must be long, byte or bool tensors, but argument 'indices' has one of %s", v.DType())
+		case !slices.Contains(indexTypes, v.DType()) && !isMask(v):
+			return op.IndexError("tensors used as indices must be long, int, byte or bool tensors, but argument 'indices' has one of %s", v.DType())
 		case taken(v) == 0:
 			return notUnderstood("index", "indices with a 0-d mask")
 		case dims[i]+taken(v) > len(x.Shape()):
@@ -298,7 +298,7 @@ func lookedUp(a op.Args, t *tensor.Tensor) (kernel.Selection, error) {
 		if err != nil {
 			return kernel.Selection{}, err
 		}
-		if err := kernel.Offsets(sum, contiguousData[int64](all), t, d, i > 0); err != nil {
+		if err := kernel.Offsets(sum, contiguousData[int64](longIndex(all)), t, d, i > 0); err != nil {
 			return kernel.Selection{}, indexFault(err)
 		}
 	}

@@ -61,7 +61,12 @@ func causalRun(c *op.Run) error {
 	return nil
 }
 
+// checkAttention knows no random weights: what is drawn within a call has no law
+// by which two sides could be compared.
 func checkAttention(a op.Args) error {
+	if p := a.Float(arg.DropoutP); p > 0 && p < 1 {
+		return notUnderstood(a.Sig.Name, "dropout_p")
+	}
 	q, k, v := a.Value(arg.Query), a.Value(arg.Key), a.Value(arg.ValueTensor)
 	if len(q.Shape()) < 2 || len(k.Shape()) < 2 || len(v.Shape()) < 2 {
 		return op.RuntimeError("query, key and value must have at least 2 dimensions, but have shapes %s, %s and %s", tensor.ShapeString(q.Shape()), tensor.ShapeString(k.Shape()), tensor.ShapeString(v.Shape()))

@@ -127,14 +127,14 @@ func samplePolar(s *op.Sampler) []any {
 func inferViewAsReal(a op.Args) ([]op.Meta, error) {
 	v := a.Value(arg.Input)
 	if !v.DType().IsComplex() {
-		return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
+		return nil, op.TypeError("view_as_real is only supported for complex tensors")
 	}
 	return one(realOf(v.DType()), append(slices.Clone(v.Shape()), 2), append(doubled(v.Strides()), 1)), nil
 }
 
 func viewViewAsReal(a op.Args) (*tensor.Tensor, error) {
 	if !a.Value(arg.Input).DType().IsComplex() {
-		return nil, op.RuntimeError("view_as_real is only supported for complex tensors")
+		return nil, op.TypeError("view_as_real is only supported for complex tensors")
 	}
 	return asReal(a.Tensor(arg.Input)), nil
 }
@@ -220,7 +220,7 @@ func halved(xs []int) []int {
 func partOp(name string, i int) *op.Def {
 	check := func(a op.Args) error {
 		if i == 1 && !a.Value(arg.Input).DType().IsComplex() {
-			return op.RuntimeError("imag is not implemented for tensors with non-complex dtypes: argument 'input' is %s", a.Value(arg.Input).DType())
+			return op.TypeError("imag is not implemented for tensors with non-complex dtypes: argument 'input' is %s", a.Value(arg.Input).DType())
 		}
 		return nil
 	}

@@ -351,9 +351,6 @@ func inferArange(a op.Args) ([]op.Meta, error) {
 	}
 	d = chosen(a, d)
 	lo, hi, by := start.Float(), end.Float(), step.Float()
-	if d == tensor.I64 {
-		lo, hi, by = float64(start.Int()), float64(end.Int()), float64(step.Int())
-	}
 	switch {
 	case d == tensor.Bool || d.IsComplex():
 		return nil, op.RuntimeError("\"arange\" not implemented for argument 'dtype' %s", d)

@@ -63,6 +63,8 @@ func checkEmbeddingBag(a op.Args) error {
 	switch rank := len(x.Shape()); {
 	case each != nil && !slices.Equal(each.Shape(), x.Shape()):
 		return op.ValueError("argument 'per_sample_weights' must have the shape %s of input, not %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(each.Shape()))
+	case len(w.Shape()) != 2:
+		return op.ValueError("argument 'weight' must have 2 dimensions, but has %d", len(w.Shape()))
 	case rank == 2 && offsets != nil:
 		return op.ValueError("argument 'offsets' must be None where input has 2 dimensions")
 	case rank == 1 && (offsets == nil || len(offsets.Shape()) != 1):
@@ -84,10 +86,6 @@ func checkEmbeddingBag(a op.Args) error {
 		return notUnderstood("embedding_bag", "max_norm")
 	case a.Bool(arg.Sparse):
 		return notUnderstood("embedding_bag", "sparse")
-	case len(w.Shape()) < 2:
-		return op.IndexError("argument 'weight' must have 2 dimensions, but has %d", len(w.Shape()))
-	case len(w.Shape()) > 2:
-		return op.RuntimeError("argument 'weight' must have 2 dimensions, but has %d", len(w.Shape()))
 	}
 	return checkBagTypes(a)
 }

@@ -195,6 +195,8 @@ func checkGroupNorm(a op.Args) error {
 		return op.IndexError("expected argument 'input' of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
 	case groups <= 0:
 		return op.RuntimeError("argument 'num_groups' must be greater than 0, but is %d", groups)
+	case s[1] == 0 || tensor.NumElements(s[2:]) == 0:
+		return op.RuntimeError("argument 'input' must have channels, and elements in each, but has the size %s", tensor.ShapeString(s))
 	case s[1]%groups != 0:
 		return op.RuntimeError("the %d channels of argument 'input' must be divisible by num_groups=%d", s[1], groups)
 	}
@@ -537,7 +539,7 @@ func checkLocalResponse(a op.Args) error {
 	case len(s) < 3:
 		return op.ValueError("expected argument 'input' of 3 or more dimensions, but got %d", len(s))
 	case tensor.NumElements(s) > 0 && a.Int(arg.SizeInt) < 0 && (1-a.Int(arg.SizeInt))/2 > s[1]:
-		return op.IndexError("argument 'size' is %d, which cuts off more than %d channels", a.Int(arg.SizeInt), s[1])
+		return op.RuntimeError("argument 'size' is %d, which cuts off more than %d channels", a.Int(arg.SizeInt), s[1])
 	case tensor.NumElements(s) > 0 && a.Int(arg.SizeInt) < 1:
 		return op.RuntimeError("argument 'size' must be greater than zero, but is %d", a.Int(arg.SizeInt))
 	}

@@ -286,7 +286,7 @@ func checkSelect(a op.Args) error {
 	if len(a.Value(arg.Input).Shape()) == 0 && tensor.NumElements(a.Value(arg.Index).Shape()) == 0 {
 		return op.RuntimeError("argument 'index' must name an element of a scalar, but is empty")
 	}
-	return checkVector(a, tensor.I32, tensor.I64)
+	return checkVector(a, indexTypes...)
 }
 
 func selectedShape(a op.Args) []int {
@@ -325,7 +325,7 @@ func checkSource(a op.Args, counts func(format string, args ...any) *op.Error) e
 }
 
 func checkIndexAdd(a op.Args) error {
-	if err := checkVector(a, tensor.I32, tensor.I64); err != nil {
+	if err := checkVector(a, indexTypes...); err != nil {
 		return err
 	}
 	if d := dimOf(a); len(a.Value(arg.Source).Shape()) == 0 && len(a.Value(arg.Input).Shape()) > 1 {
@@ -457,7 +457,7 @@ func chosenElements(t *tensor.Tensor, d int, index *tensor.Tensor) (kernel.Selec
 	if index.Dim() == 0 {
 		index, _ = index.View(1)
 	}
-	offsets, size, step := index.Clone(), t.Shape()[d], t.Strides()[d]
+	offsets, size, step := index.Convert(tensor.I64), t.Shape()[d], t.Strides()[d]
 	data := tensor.Data[int64](offsets)
 	for i, v := range data[:index.Len()] {
 		if v < 0 || v >= int64(size) {
@@ -504,7 +504,7 @@ func runScatterValue(c *op.Run) error {
 		return reduceElements(c, scatterReduction(c.Args), true, src)
 	}
 	c.Out[0].CopyFrom(c.Tensor(arg.Input))
-	return badIndex(kernel.Scatter(c.Out[0], src, c.Tensor(arg.Index), dimOf(c.Args)))
+	return badIndex(kernel.Scatter(c.Out[0], src, longIndex(c.Tensor(arg.Index)), dimOf(c.Args)))
 }
 
 // signedIndex draws a vector of n indices into a dimension, counted from either end.

@@ -218,21 +218,7 @@ func checkClose(a op.Args) error {
 			return op.RuntimeError("argument '%s' must be at least 0, but got %v", name, v)
 		}
 	}
-	return closeNaN(a)
-}
-
-// closeNaN rejects with equal_nan an other that enlarges the input: PyTorch
-// writes into the input's NaN what both have.
-func closeNaN(a op.Args) error {
-	x, y := a.Value(arg.Input), a.Value(arg.Other)
-	if !a.Bool(arg.EqualNan) || !x.DType().IsDifferentiable() {
-		return nil
-	}
-	shape, err := broadcastShape(x, y)
-	if err == nil && !slices.Equal(shape, x.Shape()) {
-		return op.RuntimeError("argument 'other' must not enlarge input's size %s with equal_nan, but has %s", tensor.ShapeString(x.Shape()), tensor.ShapeString(y.Shape()))
-	}
-	return err
+	return nil
 }
 
 func closeness(a op.Args) kernel.Closeness {

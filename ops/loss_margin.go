@@ -61,7 +61,7 @@ var marginLosses = []*op.Def{
 		Choices: []string{"reduction"},
 		Names:   []string{"torch.nn.functional.triplet_margin_loss"},
 		Doc:     "max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm of the difference plus eps over the last dimension; swap takes d(positive, negative) where it is the smaller negative distance.",
-		Reject:  firstError(checkLossReduction, sameDims(arg.Anchor, arg.Positive, arg.Negative)),
+		Reject:  firstError(checkTripletMargin, checkLossReduction, sameDims(arg.Anchor, arg.Positive, arg.Negative)),
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(1, 3)
 			p := []float64{1, 2, 3}[s.Index(3)]
@@ -396,6 +396,13 @@ func labelRows(c *op.Run) error {
 			c.Out[1].SetInt(at+i, 1)
 			c.Out[2].SetInt(at+int(v), 0)
 		}
+	}
+	return nil
+}
+
+func checkTripletMargin(a op.Args) error {
+	if v := a.Float(arg.Margin); v <= 0 {
+		return op.ValueError("argument 'margin' must be greater than 0, but is %v", v)
 	}
 	return nil
 }

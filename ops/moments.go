@@ -213,11 +213,12 @@ func checkLogSumExp(a op.Args) error {
 func truthOf(id, doc string, i64 func([]int64) uint8, f32 func([]float32) uint8, f64 func([]float64) uint8, c128 func([]complex128) uint8) *op.Def {
 	return &op.Def{
 		Sig:    id + "(Tensor input, int dim, bool keepdim=False) -> Tensor",
-		More:   []string{id + "(Tensor input) -> Tensor"},
+		More:   []string{id + "(Tensor input) -> Tensor", id + "(Tensor input, int[]? dim, bool keepdim=False) -> Tensor"},
 		Names:  both(id),
 		Doc:    doc + ". Bool; uint8 for uint8.",
 		Traits: op.NoGrad,
 		SBP:    reduced,
+		Reject: checkTruthDims,
 		Infer:  inferStat(inferTruthOf),
 		Kernels: []op.Kernel{
 			rowKernel("integer", op.DTypeIn(arg.Input, integralSet...), nil, fixed(i64)),
@@ -228,6 +229,17 @@ func truthOf(id, doc string, i64 func([]int64) uint8, f32 func([]float32) uint8,
 		Sample: sampleStatSome,
 		Tol:    exactTol("a truth value"),
 	}
+}
+
+// checkTruthDims knows no empty list of dims, of which PyTorch takes no dimension.
+func checkTruthDims(a op.Args) error {
+	if !a.Sig.Takes(arg.Dim) {
+		return nil
+	}
+	if dims, list := a.Any(arg.Dim).([]int); list && len(dims) == 0 {
+		return notUnderstood(a.Sig.Name, "dim")
+	}
+	return nil
 }
 
 func inferTruthOf(a op.Args) tensor.DType {

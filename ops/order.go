@@ -170,15 +170,15 @@ func checkRot90(a op.Args) error {
 	if n < 2 {
 		return op.RuntimeError("expected total dims >= 2, but got total dims = %d", n)
 	}
-	if diff := dims[0] - dims[1]; diff == 0 || diff == n || diff == -n {
+	first, err := wrapDim(dims[0], n)
+	if err != nil {
+		return err
+	}
+	second, err := wrapDim(dims[1], n)
+	if err == nil && first == second {
 		return op.RuntimeError("expected rotation dims to be different, but got dim0 = %d and dim1 = %d", dims[0], dims[1])
 	}
-	for i, d := range dims {
-		if d >= n || d < -n {
-			return op.RuntimeError("Rotation dim%d out of range, dim%d = %d", i, i, d)
-		}
-	}
-	return nil
+	return err
 }
 
 func rot90(b op.Builder, a op.Args) []op.Value {

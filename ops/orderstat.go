@@ -69,7 +69,7 @@ var orderStatOps = []*op.Def{
 		Reject: checkDiff,
 		Saves:  savesNothing,
 		Sample: sampleDiff,
-		Tol:    accumulating(func(a op.Args) int { return 1 << min(max(a.Int(arg.N), 0), 20) }, "a sum of 2ⁿ terms"),
+		Tol:    accumulating(func(a op.Args) int { return 1 << min(a.Int(arg.N), 20) }, "a sum of 2ⁿ terms"),
 	}, differences),
 }
 
@@ -467,8 +467,11 @@ func histcRun[T float32 | float64](c *op.Run) error {
 
 func checkDiff(a op.Args) error {
 	shape := a.Value(arg.Input).Shape()
-	if len(shape) == 0 {
+	switch n := a.Int(arg.N); {
+	case len(shape) == 0:
 		return op.RuntimeError("argument 'input' must have at least 1 dimension")
+	case n < 0:
+		return op.RuntimeError("argument 'n' must not be negative, but is %d", n)
 	}
 	d, err := wrapDim(a.Int(arg.Dim), len(shape))
 	if err != nil {

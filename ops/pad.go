@@ -167,10 +167,6 @@ func inferPad(a op.Args) ([]op.Meta, error) {
 	x, pad := a.Value(arg.Input), a.Ints(arg.Pad)
 	shape := slices.Clone(x.Shape())
 	cropped := !slices.ContainsFunc(pad, func(n int) bool { return n > 0 })
-	least := 0
-	if a.Str(arg.Mode) == "constant" && !cropped {
-		least = 1
-	}
 	if a.Str(arg.Mode) == "constant" {
 		if err := checkCropped(shape, pad); err != nil {
 			return nil, err
@@ -179,7 +175,7 @@ func inferPad(a op.Args) ([]op.Meta, error) {
 	for d, size := range shape {
 		low, high := edges(pad, d, len(shape))
 		shape[d] = size + low + high
-		if 2*(len(shape)-d) <= len(pad) && shape[d] < least {
+		if 2*(len(shape)-d) <= len(pad) && shape[d] < 0 {
 			return nil, negativeSize(size, low, high, d)
 		}
 	}
@@ -199,7 +195,7 @@ func checkCropped(shape, pad []int) error {
 	for d, size := range shape {
 		low, high := edges(pad, d, len(shape))
 		if size+low < 0 {
-			return op.IndexError("argument 'pad' takes %d entries from dimension %d of size %d", -low, d, size)
+			return op.RuntimeError("argument 'pad' takes %d entries from dimension %d of size %d", -low, d, size)
 		}
 		if size+min(low, 0)+min(high, 0) < 0 {
 			return negativeSize(size, low, high, d)

@@ -15,7 +15,7 @@ func inferGather(a op.Args) ([]op.Meta, error) {
 }
 
 func runGather(c *op.Run) error {
-	return badIndex(kernel.Gather(c.Out[0], c.Tensor(arg.Input), c.Tensor(arg.Index), dimOf(c.Args)))
+	return badIndex(kernel.Gather(c.Out[0], c.Tensor(arg.Input), longIndex(c.Tensor(arg.Index)), dimOf(c.Args)))
 }
 
 func gatherGrad(g *op.Grad) op.Value {
@@ -31,7 +31,7 @@ func sampleGather(s *op.Sampler) []any {
 func runScatter(c *op.Run) error {
 	out := c.Out[0]
 	out.CopyFrom(c.Tensor(arg.Input))
-	return badIndex(kernel.Scatter(out, c.Tensor(arg.Src), c.Tensor(arg.Index), dimOf(c.Args)))
+	return badIndex(kernel.Scatter(out, c.Tensor(arg.Src), longIndex(c.Tensor(arg.Index)), dimOf(c.Args)))
 }
 
 func scatterGrad(g *op.Grad) {
@@ -44,6 +44,17 @@ func scatterAddGrad(g *op.Grad) {
 	g.To(arg.Src, func() op.Value { return gathered(g) })
 }
 
+// indexTypes are the dtypes of index tensors.
+var indexTypes = []tensor.DType{tensor.I32, tensor.I64}
+
+// longIndex returns an index tensor in int64, in which the kernels read it.
+func longIndex(index *tensor.Tensor) *tensor.Tensor {
+	if index.DType() == tensor.I64 {
+		return index
+	}
+	return index.Convert(tensor.I64)
+}
+
 // checkIndex checks the index tensor of a gather or scatter on the input.
 func checkIndex(target op.TensorArg) func(op.Args) error {
 	return func(a op.Args) error {
@@ -52,8 +63,8 @@ func checkIndex(target op.TensorArg) func(op.Args) error {
 		if err != nil {
 			return err
 		}
-		if index.DType() != tensor.I64 {
-			return op.RuntimeError("expected argument 'index' to have dtype int64, not %s", index.DType())
+		if !slices.Contains(indexTypes, index.DType()) && tensor.NumElements(index.Shape()) > 0 {
+			return op.RuntimeError("expected argument 'index' to have dtype int32 or int64, not %s", index.DType())
 		}
 		return indexWithin(v, index, d, true)
 	}
@@ -113,7 +124,7 @@ func runScatterAdd(c *op.Run) error {
 		sum, src = tensor.New(tensor.F32, out.Shape()...), src.Convert(tensor.F32)
 	}
 	sum.CopyFrom(c.Tensor(arg.Input))
-	err := kernel.ScatterAdd(sum, src, c.Tensor(arg.Index), dimOf(c.Args))
+	err := kernel.ScatterAdd(sum, src, longIndex(c.Tensor(arg.Index)), dimOf(c.Args))
 	if sum != out {
 		out.CopyFrom(sum)
 	}

@@ -85,9 +85,10 @@ var shapeOps = slices.Concat([]*op.Def{
 	}, unsqueezed),
 	viewOp(&op.Def{
 		Sig:    "squeeze(Tensor input, int? dim=None) -> Tensor",
+		More:   []string{"squeeze(Tensor input, int[] dim) -> Tensor"},
 		SBP:    anyOf(linear(arg.Input), squeezedAxes),
 		Names:  both("squeeze"),
-		Doc:    "Removes dimension dim if its size is 1; every such dimension by default.",
+		Doc:    "Removes dimension dim, or each of a list, if its size is 1; every such dimension by default.",
 		Grad:   op.Gradient(reshapeGrad),
 		Sample: sampleSqueeze,
 	}, squeezed),

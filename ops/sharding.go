@@ -346,8 +346,11 @@ func squeezedAxes(a op.Args) []op.Sharding {
 		return nil
 	}
 	places := viewed(squeezed)(a)
-	if d := dimOf(a); d < len(places) {
-		places[d] = -1
+	dims, _ := squeezedDims(a)
+	for _, d := range dims {
+		if d < len(places) {
+			places[d] = -1
+		}
 	}
 	return mapped(func(op.Args) []int { return places })(a)
 }

@@ -211,7 +211,7 @@ func checkCond(a op.Args) error {
 	case 1.0, -1.0, math.Inf(1), math.Inf(-1), "fro", "nuc":
 		return firstError(square(arg.Input), floating(arg.Input))(a)
 	default:
-		return op.RuntimeError("argument 'p' must be ±1, ±2, ±inf, 'fro' or 'nuc', not %v", p)
+		return op.ValueError("argument 'p' must be ±1, ±2, ±inf, 'fro' or 'nuc', not %v", p)
 	}
 }
 

@@ -194,7 +194,7 @@ var twoTermTol = op.Tol{
 }
 
 func checkMaskedFill(a op.Args) error {
-	if d := a.Value(arg.Mask).DType(); d != tensor.Bool && d != tensor.U8 {
+	if d := a.Value(arg.Mask).DType(); d != tensor.Bool {
 		return op.RuntimeError("masked_fill only supports boolean masks, but argument 'mask' has dtype %s", d)
 	}
 	if v := a.Value(arg.ValueTensor); v != nil {

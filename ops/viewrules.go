@@ -100,19 +100,23 @@ func unsqueezed(a op.Args) (layout, error) {
 	return layout{shape: slices.Insert(slices.Clone(v.Shape()), d, 1), strides: slices.Insert(slices.Clone(v.Strides()), d, step)}, nil
 }
 
+// squeezedDims returns the dimensions that squeeze removes where their size is 1.
+func squeezedDims(a op.Args) ([]int, error) {
+	if dims, list := a.Any(arg.Dim).([]int); list && len(dims) == 0 {
+		return nil, nil
+	}
+	return statDims(a)
+}
+
 func squeezed(a op.Args) (layout, error) {
 	v := a.Value(arg.Input)
-	drop := -1
-	if a.Has(arg.Dim) {
-		d, err := wrapDim(a.Int(arg.Dim), len(v.Shape()))
-		if err != nil {
-			return layout{}, err
-		}
-		drop = d
+	drop, err := squeezedDims(a)
+	if err != nil {
+		return layout{}, err
 	}
 	l := layout{shape: []int{}, strides: []int{}}
 	for i, n := range v.Shape() {
-		if n != 1 || drop >= 0 && i != drop {
+		if n != 1 || !slices.Contains(drop, i) {
 			l.shape, l.strides = append(l.shape, n), append(l.strides, v.Strides()[i])
 		}
 	}

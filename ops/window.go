@@ -511,6 +511,10 @@ func unpooledShape(a op.Args, n int) ([]int, error) {
 	if len(x) < n {
 		return nil, op.IndexError("expected %dD or %dD (batch mode) input, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
+	size, err := unpooledSize(a, x[len(x)-n:])
+	if err != nil {
+		return nil, err
+	}
 	if d := len(x); d != n+1 && d != n+2 || tensor.NumElements(x[1:]) == 0 {
 		return nil, op.RuntimeError("expected %dD or %dD (batch mode) input, only its first dimension may be empty, but got size %s", n+1, n+2, tensor.ShapeString(x))
 	}
@@ -520,11 +524,23 @@ func unpooledShape(a op.Args, n int) ([]int, error) {
 	if !slices.Equal(index.Shape(), x) {
 		return nil, op.RuntimeError("indices must have the shape %s of input, but have %s", tensor.ShapeString(x), tensor.ShapeString(index.Shape()))
 	}
-	size, err := unpooledSize(a, x[len(x)-n:])
-	if err != nil {
-		return nil, err
+	if n == 3 {
+		return append(slices.Clone(x[:len(x)-n]), size...), checkUnpoolStride(a)
 	}
 	return append(slices.Clone(x[:len(x)-n]), size...), nil
+}
+
+// checkUnpoolStride checks what the kernel over volumes alone demands.
+func checkUnpoolStride(a op.Args) error {
+	name := arg.KernelSize
+	if a.Has(arg.Stride) {
+		name = arg.Stride
+	}
+	stride, err := tuple(a, name, 3)
+	if err != nil {
+		return err
+	}
+	return checkAtLeast(1, arg.Stride, stride)
 }
 
 // unpooledSize is output_size, or the least size that max_pool maps to x.
@@ -544,16 +560,14 @@ func unpooledSize(a op.Args, x []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n == 3 {
-		if err := checkAtLeast(1, arg.Stride, stride); err != nil {
-			return nil, err
-		}
-	}
 	size := make([]int, n)
 	for i := range n {
 		size[i] = (x[i]-1)*stride[i] + kernel[i] - 2*padding[i]
 	}
 	if !a.Has(arg.OutputSize) {
+		if slices.ContainsFunc(size, func(n int) bool { return n < 0 }) {
+			return nil, op.ValueError("the calculated output size must not be negative, but is %v", size)
+		}
 		return size, checkAtLeast(0, "the calculated output size", size)
 	}
 	want := a.Ints(arg.OutputSize)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/backend/derive"
 	"plumb/backend/native"
 	"plumb/backend/recorded"
 	"plumb/backend/worker"
@@ -199,7 +200,11 @@ func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error
 	if err != nil {
 		return nil, err
 	}
-	return &meteredWorker{w, s, w.CPUTime()}, nil
+	m := &meteredWorker{w, s, w.CPUTime()}
+	if w.ByProgram() {
+		return derive.New(m, s.Table, nn.Modules()), nil
+	}
+	return m, nil
 }
 
 // Close closes the worker.

@@ -238,12 +238,15 @@ func TestForwardModes(t *testing.T) {
 
 // TestForwardOnly: a worker that says it has no gradients is asked for none.
 func TestForwardOnly(t *testing.T) {
-	for field, forward := range map[string]bool{"unknown": false, `gradients":true,"x`: false, `gradients":false,"x`: true} {
+	for field, forward := range map[string]bool{"unknown": false, `gradients":true,"x`: false, `gradients":false,"x`: true, `gradients":"program","x`: true} {
 		w := fake(t, Config{Env: []string{"PLUMB_FAKE_WORKER=" + strings.Replace(fakeHello, "unknown", field, 1)}})
 		b := new(builder).in("x", f32([]int{2}, 1, 2), true).call("y", "first").back("y", program.Fill{})
 		out := runOK(t, w, b)
 		if w.Info().ForwardOnly != forward || out.ForwardOnly != forward || out.Values[0].RequiresGrad == forward {
 			t.Errorf("%s: %+v, %+v", field, w.Info(), out)
+		}
+		if w.ByProgram() != strings.Contains(field, "program") {
+			t.Errorf("%s: by a program: %t", field, w.ByProgram())
 		}
 		if err := w.encode.request(w.mem, []*backend.Job{b.job()}, []int{0}, []int{2}); err != nil {
 			t.Fatal(err)

@@ -31,6 +31,12 @@ func (w *Worker) forwardOnly(mode string) bool {
 	return w.info.ForwardOnly || slices.Contains(w.forwardModes, mode)
 }
 
+// describe says what holds in the mode of a description.
+func (w *Worker) describe(info *backend.Info) {
+	info.ForwardOnly = w.forwardOnly(info.Mode)
+	info.Compiles = slices.Contains(w.compilingModes, info.Own())
+}
+
 // In returns the worker in another mode: the same process, which is told the
 // mode with each case.
 func (w *Worker) In(mode string) (backend.Backend, error) {
@@ -53,7 +59,7 @@ type inMode struct {
 func (m *inMode) Info() backend.Info {
 	info := m.worker.Info()
 	info.Mode = m.mode
-	info.ForwardOnly = m.worker.forwardOnly(m.mode)
+	m.worker.describe(&info)
 	return info
 }
 

@@ -148,20 +148,9 @@ func (w *Worker) settings() []string {
 		"MALLOC_MMAP_MAX_=0",
 		"MALLOC_TRIM_THRESHOLD_=-1",
 		"PLUMB_WORKER_FRAMEWORK=" + w.config.Framework,
+		"TORCHINDUCTOR_COMPILE_THREADS=" + threads, // one compiles in the process, whose start is the dearer part
 	}), w.config.Env...)
 }
-
-// keeping has what torch.compile compiles kept for later runs, unless the user
-// says where.
-func (w *Worker) keeping() []string {
-	cache, err := os.UserCacheDir()
-	if err != nil || w.config.Mode != "compile" || os.Getenv(inductorCache) != "" {
-		return nil
-	}
-	return []string{inductorCache + "=" + filepath.Join(cache, "plumb", "inductor")}
-}
-
-const inductorCache = "TORCHINDUCTOR_CACHE_DIR"
 
 // connect starts the command with its three descriptors.
 func (p *process) connect(memory *os.File) error {
@@ -267,12 +256,13 @@ func (w *Worker) greet(line string) error {
 	var h struct {
 		backend.Info
 		CPU       float64 `json:"cpu"`
-		Gradients *bool   `json:"gradients"`
+		Gradients any     `json:"gradients"`
 		Elements  *bool   `json:"elements"`
 		Refusals  *bool   `json:"refusals"`
 		Forms     *bool   `json:"forms"`
 
-		ForwardModes []string `json:"forward_modes"`
+		ForwardModes   []string `json:"forward_modes"`
+		CompilingModes []string `json:"compiling_modes"`
 	}
 	if err := json.Unmarshal([]byte(hello), &h); err != nil {
 		return fmt.Errorf("its greeting: %w", err)
@@ -281,8 +271,9 @@ func (w *Worker) greet(line string) error {
 		return errors.New("its greeting has no name")
 	}
 	w.info = printable(h.Info)
-	w.info.ForwardOnly = h.Gradients != nil && !*h.Gradients
-	w.forwardModes = h.ForwardModes
+	w.byProgram = h.Gradients == "program"
+	w.info.ForwardOnly = h.Gradients == false || w.byProgram
+	w.forwardModes, w.compilingModes = h.ForwardModes, h.CompilingModes
 	w.info.NoElements = h.Elements != nil && !*h.Elements
 	w.info.Permissive = h.Refusals != nil && !*h.Refusals
 	w.info.OwnForms = h.Forms != nil && !*h.Forms

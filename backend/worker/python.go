@@ -23,7 +23,7 @@ const Torch = "torch"
 
 // Frameworks are those that Plumb has an adapter of, PyTorch first. An engine
 // that runs ONNX is named after a colon.
-var Frameworks = []string{Torch, "oneflow", "jax", "paddle", "mlx", "tensorflow", "tinygrad", "numpy", "onnx:ort", "onnx:openvino"}
+var Frameworks = []string{Torch, "oneflow", "jax", "paddle", "mlx", "tensorflow", "tinygrad", "mindspore", "numpy", "onnx:ort", "onnx:openvino"}
 
 // packages are what Python calls frameworks that have another name there.
 var packages = map[string]string{"onnx:ort": "onnxruntime", "onnx:openvino": "openvino"}

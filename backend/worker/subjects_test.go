@@ -12,7 +12,7 @@ import (
 // TestOwnFrameworks: frameworks with an interface of their own give values and
 // gradients, in every mode.
 func TestOwnFrameworks(t *testing.T) {
-	for _, name := range []string{"mlx", "paddle", "tensorflow", "tinygrad"} {
+	for _, name := range []string{"jax", "mindspore", "mlx", "paddle", "tensorflow", "tinygrad"} {
 		t.Run(name, func(t *testing.T) {
 			path, _, err := Find(name, "")
 			if err != nil {
@@ -227,5 +227,73 @@ func TestWeightsOfLosses(t *testing.T) {
 	}
 	if named := out.Of(backend.PartParamGrad, "m"); len(named) > 0 {
 		t.Errorf("gradients of %+v", named)
+	}
+}
+
+// TestAskedOfTheTape: an adapter answers what calls ask of its tape; tensors and
+// modules tell their gradients and their state; operands come one by one or as
+// one argument; a parameter may be called from; embeddings are watched.
+func TestAskedOfTheTape(t *testing.T) {
+	w := adapted(t, "torchtape")
+	x := f32([]int{2}, 1, 2)
+	for name, c := range map[string]struct {
+		b    *builder
+		want string
+	}{
+		"gradient":   {new(builder).in("x", x, true).call("y", "torch.einsum", "i,i->", program.Ref("x"), program.Ref("x")).call("g", "torch.autograd.grad", program.Ref("y"), program.Ref("x")).call("z", "operator.getitem", program.Ref("g"), int64(0)), "2 4"},
+		"one by one": {new(builder).in("x", x, false).call("y", "torch.einsum", "i,i->i", program.Ref("x"), program.Ref("x")), "1 4"},
+		"a tuple":    {new(builder).in("x", x, false).call("y", "torch.einsum", "i,i->i", program.Tuple{program.Ref("x"), program.Ref("x")}), "1 4"},
+		"from":       {new(builder).in("x", x, false).call("y", "Tensor.uniform_", program.Ref("x"), 3.0, 3.0), "3 3"},
+		"state":      {new(builder).call("m", "torch.nn.Linear", int64(2), int64(1)).call("y", "getattr", program.Ref("m"), "weight"), "5 6"},
+	} {
+		job := c.b.job()
+		job.State = map[string]backend.State{"m": {{Name: "weight", Tensor: f32([]int{1, 2}, 5, 6)}, {Name: "bias", Tensor: f32([]int{1}, 7)}}}
+		out, err := w.Run(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Status != backend.OK || numbers(last(out)) != c.want {
+			t.Errorf("%s: %+v, want %s", name, out, c.want)
+		}
+	}
+	index := tensor.New(tensor.I64, 1)
+	out := run(t, w, new(builder).in("x", f32([]int{1, 2}, 3, 4), false).in("i", index, false).
+		call("y", "torch.nn.functional.embedding", program.Ref("i"), program.Ref("x"), nil, 1.0))
+	if changed := out.Of(backend.PartChange, "x"); len(changed) != 1 {
+		t.Errorf("embedding renormalises its weight: %+v", out)
+	}
+}
+
+// last returns the value of the last call.
+func last(out *backend.Outcome) *tensor.Tensor { return out.Values[len(out.Values)-1].Tensor }
+
+// TestOneFlowForms: what OneFlow takes in another form is called so, what Python
+// does in its stead is a gap, and an error of its own code is none.
+func TestOneFlowForms(t *testing.T) {
+	path, _, err := Find("oneflow", "")
+	if err != nil {
+		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	w, err := Open(t.Context(), Config{Framework: "oneflow", Python: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	x := f32([]int{2}, -2, 4)
+	for name, c := range map[string]struct {
+		b      *builder
+		status backend.Status
+		want   string // of the last value, or of the message a part
+	}{
+		"by position": {new(builder).in("x", x, false).call("y", "torch.nn.functional.leaky_relu", program.Ref("x"), 0.5), backend.OK, "-1 4"},
+		"a tuple":     {new(builder).in("x", x, false).call("y", "torch.einsum", "i,i->i", program.Tuple{program.Ref("x"), program.Ref("x")}), backend.OK, "4 16"},
+		"in place":    {new(builder).in("x", x, false).call("y", "operator.imod", program.Ref("x"), 3.0), backend.Unsupported, "no operator.imod"},
+		"its own": {new(builder).in("x", f32([]int{1, 2}, 1, 2), false).call("m", "torch.nn.RNNCell", int64(2), int64(3)).
+			call("y", "Module.__call__", program.Ref("m"), program.Ref("x")), backend.Raised, "not callable"},
+	} {
+		out := run(t, w, c.b)
+		if out.Status != c.status || c.status != backend.OK && !strings.Contains(out.Message, c.want) || c.status == backend.OK && numbers(last(out)) != c.want {
+			t.Errorf("%s: %+v, want %s with %q", name, out, c.status, c.want)
+		}
 	}
 }

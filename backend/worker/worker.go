@@ -82,12 +82,15 @@ type Worker struct {
 	config       Config
 	info         backend.Info
 	forwardModes []string // in which it computes no gradients
+	byProgram    bool     // it computes gradients by programs of forward calls
 	mem          *memory
 	proc         *process // nil until the next run restarts it
 	encode       encoder
 	served       int            // exchanges of the process
 	reach        map[string]int // by program name, the longest cotangent that was needed
 	sigs         map[string][]*op.Sig
+
+	compilingModes []string // in which a new program is dear
 
 	cpuMu sync.Mutex
 	cpu   time.Duration // of the processes that have ended
@@ -129,10 +132,14 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 func (w *Worker) Info() backend.Info {
 	info := w.info
 	info.Mode = w.encode.mode
-	info.ForwardOnly = w.forwardOnly(info.Mode)
+	w.describe(&info)
 	info.Features = maps.Clone(info.Features)
 	return info
 }
+
+// ByProgram reports whether the subject, which computes no gradients itself, is to
+// compute them by programs of forward calls (package derive).
+func (w *Worker) ByProgram() bool { return w.byProgram }
 
 // Close ends the process.
 func (w *Worker) Close() error {

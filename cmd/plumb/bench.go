@@ -24,7 +24,7 @@ func newBench() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
-	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform())
+	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform(), newBenchSubjects())
 }
 
 func newBenchCases() *cobra.Command {

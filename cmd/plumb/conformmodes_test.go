@@ -111,10 +111,25 @@ func TestConformTellsOfFailures(t *testing.T) {
 
 // TestConformOwnWorker: the worker in C passes the part of the kit that it implements.
 func TestConformOwnWorker(t *testing.T) {
-	worker := ownWorkerBinary(t, "", "")
+	worker := ownWorkerBinary(t)
 	out, _, err := conformed(t, "run", "--baseline", recordedModes(t), "--candidate", worker, "--forward")
-	if err != nil || !strings.Contains(out, "3 of 3 passed (100.0%)") || !strings.Contains(out, "functions   2 of 5 implemented") {
+	if err != nil || !strings.Contains(out, "6 of 6 passed (100.0%)") || !strings.Contains(out, "functions   2 of 5 implemented") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestConformOwnWorkerShipped: without a flag the worker in C, which has no
+// gradients, is judged by the forward cases of the shipped config, and one whose
+// relu is broken is found out.
+func TestConformOwnWorkerShipped(t *testing.T) {
+	got, _, err := judged(t, "", "--candidate", ownWorkerBinary(t))
+	if err != nil || got[verdict.Aligned] < 800 || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	broken := ownWorkerBinary(t, "relu_of(double x) { return x < 0 ? 0 : x; }", "relu_of(double x) { return x < 0.25 ? 0 : x; }")
+	got, _, err = judged(t, "", "--candidate", broken)
+	if exitCode(err) != exitFindings || got[verdict.Misaligned] < 4 {
+		t.Errorf("a broken relu: %v, %v", got, err)
 	}
 }
 
@@ -125,29 +140,37 @@ func TestConformCrash(t *testing.T) {
 	for _, tt := range []struct {
 		word verdict.Word
 		does string
-	}{{verdict.Crash, "abort()"}, {verdict.Timeout, "for (;;) {}"}} {
-		worker := ownWorkerBinary(t, "for (long i = 0; i < n; i++) z[i] =", "if (!relu) "+tt.does+"; for (long i = 0; i < n; i++) z[i] =")
+	}{{verdict.Crash, "abort()"}, {verdict.Timeout, "while (!plumb_failed(c)) {}"}} {
+		const table = "static const plumb_function functions[]"
+		worker := ownWorkerBinary(t, table, "#include <stdlib.h>\nstatic void bad(plumb_call *c) { (void)c; "+tt.does+"; }\n"+table, `{"torch.add", add, 0}`, `{"torch.add", bad, 0}`)
 		got, _, err := judged(t, recordedModes(t), "--candidate", worker, "--forward", "--fname", "relu,add", "--timeout", "2s", "--jobs", "1")
-		if exitCode(err) != exitFindings || got[tt.word] != 1 || got[verdict.Aligned] != 2 {
+		if exitCode(err) != exitFindings || got[tt.word] != 2 || got[verdict.Aligned] != 4 {
 			t.Errorf("%s: %v, %v", tt.word, got, err)
 		}
 	}
 }
 
-// ownWorkerBinary compiles the worker of examples/ownworker, with one text in it
-// replaced by another.
-func ownWorkerBinary(t *testing.T, from, to string) string {
+// ownWorkerBinary compiles the worker of examples/ownworker, with some texts in
+// it replaced by others: old, new, old, new.
+func ownWorkerBinary(t *testing.T, replace ...string) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("no C compiler: the worker in C is not tested")
 	}
 	source := document(t, "examples/ownworker/worker.c")
-	if from != "" && !strings.Contains(source, from) {
-		t.Fatalf("the worker has no %q", from)
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(source, replace[i]) {
+			t.Fatalf("the worker has no %q", replace[i])
+		}
+	}
+	kit, err := filepath.Abs(filepath.Join(root, "examples", "ownworker"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "ownworker")
-	if out, err := exec.Command(cc, "-O2", "-o", binary, save(t, "worker.c", strings.ReplaceAll(source, from, to))).CombinedOutput(); err != nil {
+	source = save(t, "worker.c", strings.NewReplacer(replace...).Replace(source))
+	if out, err := exec.Command(cc, "-O2", "-I", kit, "-o", binary, source, filepath.Join(kit, "plumb_worker.c"), "-lm").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return binary

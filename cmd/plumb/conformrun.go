@@ -49,6 +49,7 @@ type conformRun struct {
 	junitFile string
 	modes     conformModes
 	kept      keeper
+	least     quota
 
 	base    *baseline.Baseline
 	sink    report.Sink
@@ -108,6 +109,7 @@ in that file.`,
 	fl.Var(outFile(&r.html), "html", "write a page with the tables of functions, dtypes and models to this file")
 	fl.Var(outFile(&r.summarize), "summary", "write the contents of the --html page as JSON to this file")
 	fl.Var(outFile(&r.junitFile), "junit", "write JUnit XML for CI systems to this file: a testsuite per function")
+	fl.Var(quotaFlag(&r.least), "min-implemented", "exit with 5 where fewer cases are judged: a share of those that are asked, such as 40%, or a number")
 	r.kept.add(fl)
 	r.modes.add(cmd)
 	bars(cmd, "json", "verbose", "failure-debug-level")
@@ -168,16 +170,29 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 }
 
 func (r *conformRun) exit() error {
-	faults := r.summary.Words[verdict.Fault]
+	faults, total := r.summary.Words[verdict.Fault], &r.vendor.Total
 	switch {
 	case r.summary.Findings() > faults:
 		return &exitError{exitFindings, nil}
 	case faults > 0:
 		return &exitError{exitFault, nil}
-	case r.summary.Cases()+r.skipped == 0:
-		return usage(errors.New("no case was judged"))
+	case total.Judged() == 0:
+		return nothing(r.unjudged())
 	}
-	return nil
+	return r.least.missed(total.Judged(), total.Asked())
+}
+
+// unjudged says why no case was judged.
+func (r *conformRun) unjudged() error {
+	switch total := &r.vendor.Total; {
+	case total.Unsupported > 0:
+		return errors.New(r.summary.Unjudged())
+	case total.Skipped > 0:
+		return fmt.Errorf("%s, which the device config skips", count(total.Skipped, "case"))
+	case total.Unrecorded > 0:
+		return fmt.Errorf("%s, of which the recording has no result", count(total.Unrecorded, "case"))
+	}
+	return errors.New("no case of the baseline is selected")
 }
 
 func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) (*baseline.RunConfig, error) {
@@ -259,7 +274,7 @@ func (r *conformRun) newSink() report.Sink {
 		return report.NewJSON(r.out)
 	}
 	tty := isTerminal(r.out)
-	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Quiet: true, Brief: true, MaxFindings: 3}
+	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Quiet: true, Brief: true, Counted: true, MaxFindings: 3}
 }
 
 func (r *conformRun) onRecord(rec *baseline.Record) {

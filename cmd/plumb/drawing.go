@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
@@ -35,6 +36,8 @@ type drawing struct {
 	strict   bool            // a test that names a CUDA device needs one
 	maxBytes int             // of a random tensor
 	graph    func(bool) bool // says whether a test is judged in graph modes
+	shapes   shapes
+	shared   atomic.Bool // a program was drawn that several cases share
 	sigs     *signatures
 	printed  printed
 }
@@ -42,6 +45,7 @@ type drawing struct {
 func (d *drawing) register(fl *pflag.FlagSet) {
 	fl.VarP(wholeNumber(&d.n, 1), "number", "n", "cases per test (default: the test's own, 20 unless it says otherwise)")
 	fl.Var(anySeed(&d.given), "seed", "the seed of all cases (default: a new one, printed at the end)")
+	fl.Var(oneOf(&d.shapes, fewShapes, anyShapes), "shapes", "few: of 20 cases of a test, four programs are drawn, each with other elements each time, from 16 that stay the same from run to run, for subjects that compile; any: each case draws its own (default: few where a candidate says that compiling is dear, else any)")
 }
 
 func (d *drawing) registerDTypes(fl *pflag.FlagSet) {
@@ -249,7 +253,7 @@ func (d *drawing) test(t *script.Test, float tensor.DType) campaign.Test {
 	if d.graph != nil {
 		graph = d.graph(graph)
 	}
-	test := campaign.Drawn(full, name, n, choice.DeriveName(seed, name), func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
+	test := campaign.Drawn(full, name, n, d.drawn(name, seed, t.Calls, true), func(src *choice.Source, i int, o campaign.Observer) (*program.Program, error) {
 		env := script.Env{
 			Signatures: d.sigs, Reference: d.sigs.Reference(), Observer: o, Devices: []string{d.device}, DeviceStrict: d.strict, Index: i,
 			Float: float, Integers: true, MaxBytes: d.maxBytes, Version: d.sigs.Version,

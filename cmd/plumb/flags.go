@@ -278,7 +278,10 @@ func realNumber(to *float64, least, most float64) pflag.Value {
 
 // timeSpan is a time that is longer than none.
 func timeSpan(to *time.Duration) pflag.Value {
-	v := &limited[time.Duration]{to: to, kind: "duration", want: "a positive duration such as 30s", text: to.String()}
+	v := &limited[time.Duration]{to: to, kind: "duration", want: "a positive duration such as 30s"}
+	if *to > 0 {
+		v.text = to.String()
+	}
 	v.parse = func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0

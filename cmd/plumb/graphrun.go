@@ -64,7 +64,7 @@ func graphTest(ctx context.Context, s *session) (campaign.Test, error) {
 	if err := probe(ctx, g, s.cfg); err != nil {
 		return campaign.Test{}, err
 	}
-	return campaign.Drawn(name, name, s.cases.n, choice.DeriveName(s.cases.seed, name), func(src *choice.Source, _ int, _ campaign.Observer) (*program.Program, error) {
+	return campaign.Drawn(name, name, s.cases.n, choice.Any(choice.DeriveName(s.cases.seed, name)), func(src *choice.Source, _ int, _ campaign.Observer) (*program.Program, error) {
 		return g.Draw(src)
 	}), nil
 }

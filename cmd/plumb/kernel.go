@@ -20,9 +20,6 @@ import (
 	"plumb/tensor"
 )
 
-// exitNothing is the exit code where nothing was judged, as pytest has it.
-const exitNothing = 5
-
 // kernelFlags are those of plumb kernel.
 type kernelFlags struct {
 	against, inputs, signature, operator string

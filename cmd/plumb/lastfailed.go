@@ -17,6 +17,7 @@ type lastFailed struct {
 	Version int      `json:"version"`
 	Seed    uint64   `json:"seed"`   // of the last run
 	Number  int      `json:"number"` // its -n; 0 for the tests' own
+	Shapes  shapes   `json:"shapes,omitempty"`
 	Failed  []string `json:"failed"`
 }
 

@@ -27,6 +27,7 @@ const (
 	exitFindings = 1
 	exitUsage    = 2
 	exitFault    = 3
+	exitNothing  = 5 // as pytest's, where no test was collected
 )
 
 func main() { os.Exit(Main()) }
@@ -108,13 +109,14 @@ and backward, and compares every tensor.
   plumb ops run 'conv*'          operators, without a test file
   plumb doctor                   what is installed here, and what is missing
 
-Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault.`,
+Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault,
+5 nothing was judged. plumb help exit tells more.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: checkFlags,
 	}
 	root.AddCommand(newRun(), newOps(), newMatrix(), newGraph(), newConform(), newRepro(), newKnown(), newFaults(), newMargins(), newSelftest(), newBench(), newProfile(), newDoctor(), newSubject(), newVersion(), newKernel())
-	root.AddCommand(newSettingsHelp(), newBackendsHelp())
+	root.AddCommand(newSettingsHelp(), newBackendsHelp(), newExitHelp())
 	root.SetHelpCommand(newHelp())
 	cobra.AddTemplateFunc("flagText", flagText)
 	root.SetUsageTemplate(usageText)
@@ -145,6 +147,22 @@ func newBackendsHelp() *cobra.Command {
 ` + open.Help + `
 
 What is installed here: plumb doctor.`}
+}
+
+// newExitHelp is plumb help exit.
+func newExitHelp() *cobra.Command {
+	return &cobra.Command{Use: "exit", Short: "The exit codes", Long: `The exit code of a command that judges is the first of these that holds:
+
+  2  a mistake in the command or in a test; nothing else is said then
+  1  findings: something speaks against a candidate
+  3  a fault: of Plumb, of a worker, of a recording
+  5  nothing was judged: all that was asked for is unsupported, skipped or too
+     large, or the selection names nothing (-k zzzz); with --min-implemented also
+     where fewer cases were judged than that. A sentence says why
+  0  all that was judged is aligned
+
+Nothing judged is no pass. How much of what was asked was judged is the first
+line of every summary, and what is unsupported is counted there by its reason.`}
 }
 
 // usage wraps a mistake of the caller's.

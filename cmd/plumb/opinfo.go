@@ -21,7 +21,8 @@ var opInfoDTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.I64, tensor.Boo
 type opInfo struct {
 	source backend.SampleInputs
 	cases  *drawing
-	left   map[string]int // samples that are no programs, by reason
+	made   int            // samples that are programs
+	left   map[string]int // samples that are none, by reason
 }
 
 // opInfoTests are the tests of the entries whose name matches a pattern: one per
@@ -57,7 +58,7 @@ func opInfoTests(ctx context.Context, patterns []string, c *drawing, cfg *campai
 	}
 	o.tell(log)
 	if len(tests) == 0 {
-		return nil, usage(fmt.Errorf("--opinfo: no entry of PyTorch's sample inputs matches; they are named like add, nn.functional.conv2d, max.reduction_with_dim"))
+		return nil, nothing(fmt.Errorf("--opinfo: no entry of PyTorch's sample inputs matches; they are named like add, nn.functional.conv2d, max.reduction_with_dim"))
 	}
 	return tests, nil
 }
@@ -81,6 +82,7 @@ func (o *opInfo) entry(i int, entry backend.OpInfo) ([]campaign.Test, error) {
 		for why, n := range left {
 			o.left[why] += n
 		}
+		o.made += len(programs)
 		if n := o.cases.n; n > 0 && len(programs) > n {
 			programs = programs[:n]
 		}
@@ -102,8 +104,15 @@ func saved(programs []*program.Program) campaign.Test {
 	}}
 }
 
-// tell says how many samples are no programs, and why.
+// tell says how many samples are programs, and why the others are none.
 func (o *opInfo) tell(log io.Writer) {
+	all := o.made
+	for _, n := range o.left {
+		all += n
+	}
+	if all > 0 {
+		fmt.Fprintf(log, "plumb: %d of %d sample inputs are programs (%.1f%%)\n", o.made, all, 100*float64(o.made)/float64(all))
+	}
 	reasons := slices.SortedFunc(maps.Keys(o.left), func(a, b string) int {
 		return cmp.Or(o.left[b]-o.left[a], cmp.Compare(a, b))
 	})

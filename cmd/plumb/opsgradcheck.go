@@ -65,7 +65,7 @@ func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []str
 		defs = append(defs, m.def)
 	}
 	if len(defs) == 0 {
-		return usage(noOperator(patterns))
+		return mistake(noOperator(patterns))
 	}
 	c := drawing{given: g.given}
 	c.settle(nil)
@@ -79,7 +79,7 @@ func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []str
 	case g.log.findings > 0:
 		return &exitError{exitFindings, nil}
 	case g.log.checked == 0:
-		return usage(errors.New("no gradient was checked"))
+		return nothing(errors.New("no gradient was checked"))
 	}
 	return nil
 }

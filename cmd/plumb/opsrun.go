@@ -54,12 +54,14 @@ calls that break one rule, which both sides have to refuse.`,
 	}
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
 		r.chooses(fl)
+		fl.Var(timeSpan(&r.progress.budget.time), "for", "go on for this time instead of a number of cases: each test has a case, then those whose operators, dtypes and layouts were met least have more")
 		fl.BoolVar(&r.opInfo, "opinfo", false, "take PyTorch's own sample inputs and error inputs (torch.testing's op_db) of the entries that match, in float32, float64, int64, bool and complex64")
 	})
 	r.subjects.register(cmd)
 	r.judging.register(cmd)
 	r.reports.register(cmd)
 	r.picking.restrict(cmd)
+	bars(cmd, "for", "number")
 	return cmd
 }
 
@@ -82,7 +84,7 @@ func (r *opsRun) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	if tests, _, err = selection.choose(&loaded{tests: tests}); err != nil {
-		return usage(err)
+		return mistake(err)
 	}
 	if r.picking.collectOnly {
 		var list []collected
@@ -107,7 +109,7 @@ func (r *opsRun) tests(ctx context.Context, patterns []string) ([]campaign.Test,
 	if !r.opInfo {
 		tests, err := opTests(patterns, &r.cases)
 		if err != nil {
-			return nil, usage(err)
+			return nil, mistake(err)
 		}
 		return tests, nil
 	}
@@ -155,12 +157,13 @@ func opTests(patterns []string, c *drawing) ([]campaign.Test, error) {
 	return out, nil
 }
 
+// opTest is a test of an operator. Calls that break a rule are compiled by nobody.
 func opTest(c *drawing, d *op.Def, variant string, n int, draw func(*choice.Source, int) (*program.Program, error)) campaign.Test {
 	name := report.OperatorTest(d.ID(), variant)
 	if c.n > 0 {
 		n = c.n
 	}
-	return campaign.Drawn(name, name, n, choice.DeriveName(c.seed, name), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
+	return campaign.Drawn(name, name, n, c.drawn(name, c.seed, 1, variant != report.Illegal), func(src *choice.Source, i int, _ campaign.Observer) (*program.Program, error) { return draw(src, i) })
 }
 
 // match is an operator and the pattern that one of its names matches.
@@ -198,5 +201,5 @@ func fits(name, pattern string) bool {
 }
 
 func noOperator(patterns []string) error {
-	return fmt.Errorf("no operator's name matches %s; plumb ops list prints them", strings.Join(patterns, " "))
+	return noneSelected{fmt.Errorf("no operator's name matches %s; plumb ops list prints them", strings.Join(patterns, " "))}
 }

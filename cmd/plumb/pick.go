@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (f *picking) restrict(cmd *cobra.Command) {
 	cmd.Flags().SetNormalizeFunc(asPytest)
 	bars(cmd, "ff", "lf")
 	bars(cmd, "exitfirst", "maxfail")
-	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record", "no-capture")
+	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "shapes", "for", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "durations", "record", "no-capture")
 }
 
 // limit is the number of failing tests at which the run ends; 0 for none.
@@ -99,6 +100,7 @@ func (s *selection) settle(d *drawing) {
 		if d.n == 0 {
 			d.n = s.last.Number
 		}
+		d.shapes = cmp.Or(d.shapes, s.last.Shapes)
 	}
 	d.settle(earlier)
 	s.seed = d.seed
@@ -191,9 +193,9 @@ func (s *selection) choose(l *loaded) (tests []campaign.Test, skipped []collecte
 // selectsNothing says which part of the selection no test has.
 func (s *selection) selectsNothing() error {
 	if !slices.ContainsFunc(s.names, s.matches) {
-		return s.noSuch(fmt.Sprintf("no test's name matches -k %q", s.keyword), longestWord(s.keyword))
+		return noneSelected{s.noSuch(fmt.Sprintf("no test's name matches -k %q", s.keyword), longestWord(s.keyword))}
 	}
-	return errors.New("no test is selected by both -k and the names that are given")
+	return noneSelected{errors.New("no test is selected by both -k and the names that are given")}
 }
 
 // noSuch adds the names that are spelled alike.

@@ -18,6 +18,7 @@ import (
 // progress is what a run knows of the tests that it has run.
 type progress struct {
 	limit   int // of failing tests; 0 for none
+	budget  spending
 	failed  map[string]bool
 	ended   map[string]bool
 	took    map[string]time.Duration
@@ -34,8 +35,15 @@ func (p *progress) run(ctx context.Context, cfg *campaign.Config) error {
 	ctx, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	p.enough = enough
-	err := campaign.Run(ctx, *cfg)
-	if errors.Is(err, errEnough) {
+	plan := *cfg
+	if p.budget.time > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, p.budget.time, errTimeUp)
+		defer stop()
+		plan.Tests, plan.More = p.budget.first(cfg.Tests), p.budget.more
+	}
+	err := campaign.Run(ctx, plan)
+	if errors.Is(err, errEnough) || errors.Is(err, errTimeUp) {
 		return nil
 	}
 	return err
@@ -43,6 +51,7 @@ func (p *progress) run(ctx context.Context, cfg *campaign.Config) error {
 
 // record keeps how long a test took and whether it failed.
 func (p *progress) record(rec *verdict.Record) {
+	p.budget.record(rec)
 	p.took[rec.Test] += rec.Reference.Elapsed + rec.Outcome.Elapsed
 	if rec.Verdict.Word.IsFinding() {
 		p.fail(rec.Test)
@@ -50,6 +59,7 @@ func (p *progress) record(rec *verdict.Record) {
 }
 
 func (p *progress) end(e *verdict.End) {
+	p.budget.end(e)
 	if e.Err != nil {
 		p.fail(e.Test)
 	}
@@ -66,11 +76,11 @@ func (p *progress) fail(test string) {
 }
 
 // remember keeps which tests failed, for --lf.
-func (p *progress) remember(before lastFailed, seed uint64, number int, log io.Writer) {
+func (p *progress) remember(before lastFailed, d *drawing, log io.Writer) {
 	if len(p.ended) == 0 && len(p.failed) == 0 {
 		return
 	}
-	l := lastFailed{Seed: seed, Number: number}
+	l := lastFailed{Seed: d.seed, Number: d.n, Shapes: d.shapes}
 	for _, name := range before.Failed {
 		if !p.ended[name] && !p.failed[name] {
 			l.Failed = append(l.Failed, name)

@@ -58,6 +58,7 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 		r.cases.register(fl)
 		r.cases.registerDTypes(fl)
 		r.picking.register(fl)
+		fl.Var(timeSpan(&r.progress.budget.time), "for", "go on for this time instead of a number of cases: each test has a case, then those whose operators, dtypes and layouts were met least have more")
 	})
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		fl.BoolVarP(&r.cases.printed.atOnce, "no-capture", "s", false, "show at once what tests print, with the test and case; without the flag it is shown for cases that fail")
@@ -70,6 +71,7 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 	r.judging.register(cmd)
 	r.reports.register(cmd)
 	r.picking.restrict(cmd)
+	bars(cmd, "for", "number")
 	return cmd
 }
 
@@ -114,7 +116,7 @@ func (r *runCommand) choose(files []string) ([]campaign.Test, error) {
 		err = r.effective(l, tests)
 	}
 	if err != nil {
-		return nil, usage(err)
+		return nil, mistake(err)
 	}
 	r.skipped, r.gauges.defined = skipped, l.defined
 	r.observers = append(r.observers, &explainer{defined: l.defined, candidates: len(r.subjects.candidates)})
@@ -156,6 +158,8 @@ func (r *runCommand) effective(l *loaded, tests []campaign.Test) error {
 	}
 	switch {
 	case drawn:
+	case r.cases.shapes != "" && !r.selection.lastFailed && !r.selection.failedFirst:
+		return errors.New("--shapes has no effect: saved programs and recorded cases are as they were drawn")
 	case r.cases.dtypes != nil:
 		return errors.New("--dtype has no effect: saved programs and recorded cases are as they were drawn")
 	case r.subjects.device != newSubjects().device:

@@ -99,7 +99,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	s.gauges.judge = s.cfg.Judge
 	s.cases.sigs = s.subjects.signatures(s.cfg)
 	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
-	s.cfg.OnRecord, s.cfg.OnEnd = s.onRecord, s.onEnd
+	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.cases.settleShapes, s.onRecord, s.onEnd
 	return nil
 }
 
@@ -115,7 +115,12 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
 	s.summary.Triage = &report.Triage{Callable: callables}
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
+	timed := s.progress.budget.time > 0
+	if timed && !s.judging.given["power"] {
+		s.judging.power = 0 // a round has too few cases of a test to call it weak
+	}
 	if s.sink == nil {
+		s.reports.quiet = s.reports.quiet || timed && !s.reports.verbose // a test has many ends
 		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
 	}
 	if s.cases.printed.out = s.out; s.reports.json {
@@ -139,7 +144,10 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		return err
 	}
 	err = s.judge(ctx)
-	s.summary.Elapsed = time.Since(start)
+	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
+	if timed {
+		s.summary.Covered = s.progress.budget.covered()
+	}
 	if err == nil || s.summary.Cases() > 0 {
 		if !s.reports.json {
 			s.progress.print(s.out, s.reports.durations, s.summary.Tests)
@@ -157,7 +165,7 @@ func (s *session) judge(ctx context.Context) error {
 		s.collector.End()
 	}
 	if s.selection != nil {
-		s.progress.remember(s.selection.last, s.cases.seed, s.cases.n, s.err)
+		s.progress.remember(s.selection.last, &s.cases, s.err)
 	}
 	if err == nil {
 		err = s.minimise(ctx)
@@ -200,12 +208,21 @@ func (s *session) conclude(err error) error {
 		return &exitError{exitUsage, nil}
 	case s.summary.Findings() > 0, s.judging.fails() && len(s.summary.Stale) > 0:
 		return &exitError{exitFindings, nil}
-	case s.summary.Cases() == 0 && len(s.skipped) == 0:
-		return usage(errors.New("no case was run"))
-	case open.IsRecorded(s.subjects.reference) && s.beyond > 0 && s.beyond == s.summary.Cases():
-		return usage(fmt.Errorf("--reference %s: it holds none of these cases, only those that were recorded with --record, for the same seed and -n", s.subjects.reference))
+	case s.summary.Judged() == 0:
+		return nothing(s.unjudged())
 	}
 	return nil
+}
+
+// unjudged says why no case was judged.
+func (s *session) unjudged() error {
+	switch {
+	case s.summary.Cases() > 0 && s.beyond == s.summary.Cases() && open.IsRecorded(s.subjects.reference):
+		return fmt.Errorf("--reference %s: it holds none of these cases, only those that were recorded with --record, for the same seed and -n", s.subjects.reference)
+	case s.summary.Cases() == 0 && len(s.skipped) > 0:
+		return fmt.Errorf("%s, which the file skips: %s", count(len(s.skipped), "test"), s.skipped[0].Skip)
+	}
+	return errors.New(s.summary.Unjudged())
 }
 
 // onRecord counts a record and hands it on.

@@ -33,8 +33,12 @@ type Test struct {
 	// ones, up to RejectFactor·N.
 	N     int
 	Fixed bool
+	// First is the index of the first case; an earlier round had those before.
+	First int
 	// Graph says that the candidates are judged in their graph modes too.
 	Graph bool
+	// Sharing tells how many draws are of one program, on other elements; nil for one.
+	Sharing func() int
 	// Draw returns the program of an index. It is called from several
 	// goroutines, and its result depends on the index alone.
 	Draw func(index int, o Observer) (*program.Program, error)
@@ -66,6 +70,11 @@ type Config struct {
 	// subjects each; 0 bounds their number alone. A case that takes more runs alone,
 	// one whose own outcomes do is skipped.
 	Memory int64
+	// More, which may be nil, returns the tests of another round once those before
+	// have ended; none ends the run.
+	More func() []Test
+	// OnOpen, which may be nil, is told what the candidates are before anything is drawn.
+	OnOpen func(candidates []backend.Info)
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)
@@ -99,11 +108,27 @@ func (e *StuckError) Error() string {
 func Run(ctx context.Context, cfg Config) error {
 	cfg.Jobs, cfg.Batch = max(cfg.Jobs, 1), max(cfg.Batch, 1)
 	open := sync.OnceValues(func() (*pools, error) { return openPools(&cfg) })
+	err := cfg.round(ctx, cfg.Tests, open)
+	for err == nil && cfg.More != nil {
+		more := cfg.More()
+		if len(more) == 0 {
+			break
+		}
+		err = cfg.round(ctx, more, open)
+	}
+	if p, failed := open(); failed == nil {
+		err = errors.Join(err, p.close())
+	}
+	return err
+}
+
+// round judges the cases of tests.
+func (cfg *Config) round(ctx context.Context, tests []Test, open func() (*pools, error)) error {
 	plan := drive.Config[*testRun, *batch]{
 		Jobs: cfg.Jobs,
 		Open: func() (drive.Lane[*batch], error) {
 			p, err := open()
-			return &lane{&cfg, p}, err
+			return &lane{cfg, p}, err
 		},
 		Limit:  cfg.limit(),
 		Retain: true,
@@ -111,14 +136,10 @@ func Run(ctx context.Context, cfg Config) error {
 		HandOn: (*batch).handOn,
 		End:    (*testRun).end,
 	}
-	for i := range cfg.Tests {
-		plan.Sources = append(plan.Sources, &testRun{Test: &cfg.Tests[i], cfg: &cfg, reasons: map[string]int{}})
+	for i := range tests {
+		plan.Sources = append(plan.Sources, &testRun{Test: &tests[i], cfg: cfg, next: tests[i].First, reasons: map[string]int{}})
 	}
-	err := drive.Run(ctx, plan)
-	if p, failed := open(); failed == nil {
-		err = errors.Join(err, p.close())
-	}
-	return err
+	return drive.Run(ctx, plan)
 }
 
 // runAhead times a lane's batch is how many cases may wait, with all their

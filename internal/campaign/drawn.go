@@ -7,9 +7,10 @@ import (
 	"plumb/program"
 )
 
-// Drawn returns a test whose cases follow from a key and their index alone. Its
-// programs are named name. Draw takes all decisions from its source.
-func Drawn(test, name string, n int, key uint64, draw func(src *choice.Source, index int, o Observer) (*program.Program, error)) Test {
+// Drawn returns a test whose cases follow from their sources alone. Its
+// programs are named name. Draw takes all decisions from its source. Cases are
+// asked for when the first case is drawn.
+func Drawn(test, name string, n int, cases func() choice.Cases, draw func(src *choice.Source, index int, o Observer) (*program.Program, error)) Test {
 	from := func(src *choice.Source, i int, o Observer) (*program.Program, error) {
 		p, err := draw(src, i, o)
 		if cut := (*CutShort)(nil); errors.As(err, &cut) {
@@ -20,12 +21,12 @@ func Drawn(test, name string, n int, key uint64, draw func(src *choice.Source, i
 		}
 		return p, err
 	}
-	t := Test{Name: test, N: n}
+	t := Test{Name: test, N: n, Sharing: func() int { return cases().Sharing() }}
 	t.Draw = func(i int, o Observer) (*program.Program, error) {
-		return from(choice.New(choice.Derive(key, uint64(i))), i, o)
+		return from(cases().Source(i, nil), i, o)
 	}
 	t.Redraw = func(i int, record []choice.Choice, o Observer) (*program.Program, []choice.Choice, error) {
-		src := choice.Replay(choice.Derive(key, uint64(i)), record)
+		src := cases().Source(i, record)
 		p, err := from(src, i, o)
 		if cut := (*CutShort)(nil); errors.As(err, &cut) {
 			err = nil

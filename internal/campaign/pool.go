@@ -141,6 +141,13 @@ func openPools(cfg *Config) (*pools, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
+	if cfg.OnOpen != nil {
+		var candidates []backend.Info
+		for _, c := range p.cands {
+			candidates = append(candidates, c.about[0].info)
+		}
+		cfg.OnOpen(candidates)
+	}
 	return p, nil
 }
 

@@ -30,16 +30,24 @@ func (t *testRun) want() int {
 	case t.lacks || t.err != nil:
 		return 0
 	case t.Fixed:
-		return t.N - t.next
+		return t.First + t.N - t.next
 	}
-	out := t.next - t.back
-	return min(t.N-t.judged-out, RejectFactor*t.N-t.rejected-out)
+	out := t.next - t.First - t.back
+	return min(t.N-t.judged-out, t.mostRejected()-t.rejected-out)
+}
+
+// mostRejected is how many rejected draws give the test up.
+func (t *testRun) mostRejected() int {
+	if t.Sharing == nil {
+		return RejectFactor * t.N
+	}
+	return RejectFactor * t.N * t.Sharing()
 }
 
 // Wants reports whether more cases are to be drawn now: the first one is awaited,
 // since it tells how large they are.
 func (t *testRun) Wants() bool {
-	return t.want() > 0 && (t.next == 0 || t.back > 0 || t.cfg.Memory == 0)
+	return t.want() > 0 && (t.next == t.First || t.back > 0 || t.cfg.Memory == 0)
 }
 
 // size is how many cases the next batch has.
@@ -107,7 +115,7 @@ func (b *batch) handOn() {
 
 // end tells that all of a test's cases are done.
 func (t *testRun) end() {
-	e := &verdict.End{Test: t.Name, Judged: t.judged, Rejected: t.rejected, Err: t.err}
+	e := &verdict.End{Test: t.Name, Judged: t.judged, Rejected: t.rejected, Next: t.next, Err: t.err}
 	if e.Err == nil && !t.Fixed && !t.lacks && t.judged < t.N {
 		messages := slices.Sorted(maps.Keys(t.reasons))
 		stuck := &StuckError{Test: t.Name, Rejected: t.rejected, Accepted: t.judged}

@@ -33,7 +33,8 @@ backend/worker:             tensor op program backend internal/refusal
 backend/worker/diopi:       tensor op nn program backend backend/worker internal/eager internal/interp
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
-backend/open:               op nn backend backend/native backend/worker backend/worker/diopi backend/recorded baselines
+backend/derive:             tensor op program graph nn backend internal/interp
+backend/open:               op nn backend backend/derive backend/native backend/worker backend/worker/diopi backend/recorded baselines
 internal/draw/script:       tensor internal/draw/choice op program internal/draw/gen backend ops optim
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell

@@ -78,6 +78,9 @@ func (t *Trace) Outcome() *backend.Outcome { return t.run.out }
 // Nodes returns the graph without outputs.
 func (t *Trace) Nodes() []*graph.Node { return t.builder.Code().Nodes }
 
+// Feeds returns the elements of the graph's inputs, in order.
+func (t *Trace) Feeds() []*tensor.Tensor { return t.feeds }
+
 // Run runs a compiled graph on the program's inputs.
 func (t *Trace) Run(c *graph.Compiled) ([]*tensor.Tensor, error) {
 	return c.Run(t.run.job.Program.Seed, t.feeds)

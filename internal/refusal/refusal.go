@@ -25,6 +25,21 @@ var missingKernel = []string{
 	" to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type",
 }
 
+// ours is what Plumb's own operators say of a dtype, or of a gradient, that
+// they have no kernel for and PyTorch may have.
+var ours = regexp.MustCompile(`: no kernel for \(|not implemented for (argument '\w+' of dtype )?(bool|uint8|int\d+|float\d+|bfloat16|complex\d+)\b|: the derivative of \w+ with respect to '\w+' is not implemented`)
+
+// form is what Plumb's own operators say where they lack a signature for the
+// arguments, which PyTorch may have.
+var form = regexp.MustCompile(`: no signature accepts the arguments |: argument '\w+' must be \S+, not |^[\w.]+ takes \d+ positional arguments but \d+ were given`)
+
+// Gap reports whether an outcome is an exception by which Plumb's own operators
+// say that they lack a kernel, or a signature: a call that PyTorch
+// accepts is beyond them then, and no evidence of a fault.
+func Gap(o *backend.Outcome) bool {
+	return o.Status == backend.Raised && (ours.MatchString(o.Message) || o.Class == "TypeError" && form.MatchString(o.Message))
+}
+
 // Classify sets the NoKernel of an outcome by its exception.
 func Classify(o *backend.Outcome) {
 	o.NoKernel = o.Status == backend.Raised && (o.Class == "RuntimeError" || o.Class == "NotImplementedError") &&

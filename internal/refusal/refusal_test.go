@@ -27,3 +27,25 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+// TestGap: Plumb's own gaps are told by its own words alone.
+func TestGap(t *testing.T) {
+	for _, c := range []struct {
+		class, message string
+		want           bool
+	}{
+		{"RuntimeError", "im2col: no kernel for (bool[0, 1]): float32 needs dtype of input in {float32}", true},
+		{"RuntimeError", "exp2: not implemented for argument 'input' of dtype complex64", true},
+		{"RuntimeError", "backward: gradient of nextafter: the derivative of nextafter with respect to 'input' is not implemented", true},
+		{"TypeError", "torch.tensor_split: no signature accepts the arguments (Tensor, Tensor); it has", true},
+		{"TypeError", "squeeze takes 2 positional arguments but 3 were given", true},
+		{"TypeError", "f() takes 2 positional arguments but 3 were given", false},
+		{"RuntimeError", `"exp_vml_cpu" not implemented for 'Half'`, false},
+		{"RuntimeError", "gather: expected argument 'index' to have dtype int32 or int64, not int16", false},
+	} {
+		o := &backend.Outcome{Status: backend.Raised, Class: c.class, Message: c.message}
+		if got := refusal.Gap(o); got != c.want {
+			t.Errorf("%s: %s: %v", c.class, c.message, got)
+		}
+	}
+}

@@ -3,6 +3,8 @@ program is a function of its leaves, which the framework differentiates and, in
 other modes than eager, compiles.
 """
 
+import collections
+import json
 from time import perf_counter_ns as now
 
 from plumb_graphs import part, whole
@@ -13,7 +15,44 @@ from plumb_table import Module, changes, constant, shares
 MAYBE = frozenset("contiguous flatten ravel reshape reshape_as to type_as bool byte char short int long half bfloat16 float double cfloat cdouble".split())  # calls that copy where they have to
 MANY = frozenset("split split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind broadcast_tensors meshgrid".split())  # calls whose results share memory
 LIKE = ("view_as", "reshape_as", "expand_as", "type_as")  # calls that read the second argument's shape or dtype alone
+TURNED = ("t_", "transpose_", "swapaxes_", "swapdims_")  # calls that change how a tensor lies, not its elements
 APART = ("broadcast_tensors", "meshgrid")  # calls whose results depend on one argument each
+
+
+KEPT = 64  # programs whose compiled functions are kept
+
+
+class Programs:
+    """The compiled functions of the programs that were run last: cases that differ in
+    elements alone share them."""
+
+    def __init__(self):
+        self.kept = collections.OrderedDict()
+
+    def of(self, case):
+        """Returns what is kept of a program: a dict."""
+        key = program(case)
+        self.kept.setdefault(key, {})
+        self.kept.move_to_end(key)
+        if len(self.kept) > KEPT:
+            self.kept.popitem(last=False)
+        return self.kept[key]
+
+
+def program(case):
+    """Returns a text of all of a case but its elements."""
+    state = {i: {name: shaped(entry) for name, entry in named.items()} for i, named in (case.get("state") or {}).items()}
+    ends = [(index, offset is None, auto) for index, offset, _, auto in case.get("backward") or ()]
+    return json.dumps([case.get("mode"), case.get("dtype"), case["calls"], [shaped(entry) for entry in case["inputs"]], state, ends,
+                       [offset is None for offset in case.get("second") or ()], "second" in case])
+
+
+def shaped(entry):
+    """Returns an entry for a tensor without the place of its elements."""
+    return [entry[0], *entry[2:]]
+
+
+PROGRAMS = Programs()
 
 
 class Env:
@@ -69,12 +108,13 @@ class Functional(Run):
         if mode == "eager":
             self.trace = self.play(self.env, self.states, self.keep)
         else:
-            self.compiled(self.adapter.modes[mode])
+            self.compiled(self.adapter.modes[mode], PROGRAMS.of(self.case))
         self.elapsed += now() - t
         self.env = self.trace.values
 
     def play(self, inputs, states, done):
-        """Makes the calls on inputs and on the states of modules; `done` is told of each."""
+        """Makes the calls on inputs and on the states of modules; `done` is told of each. What they draw is the same every time."""
+        self.adapter.seed(self.case["seed"])
         leaf = [frozenset([i] if entry[4] else []) for i, entry in enumerate(self.case["inputs"])]
         env = Env(list(inputs), leaf)
         for i, call in enumerate(self.case["calls"]):
@@ -120,7 +160,8 @@ class Functional(Run):
         views = [i for i, m in enumerate(env.memory) if m == memory and env.values[i] is not old]
         if views and env.values[memory] is not old or any(last(env.views.get(i)) in MAYBE for i in views):
             raise Unsupported("no views of what is changed in place")
-        if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype:
+        turned = last(call) in TURNED and any(m == memory for i, m in enumerate(env.memory) if i != k)
+        if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype or turned:
             raise Unsupported("no change in place of the shape or dtype")
         for i, m in enumerate(env.memory):
             if m == memory:
@@ -173,8 +214,9 @@ class Functional(Run):
     def requires_grad(self, t):
         return self.requiring and self.differentiable(t)
 
-    def compiled(self, compile):
-        """Makes the calls in one compiled function of all tensors."""
+    def compiled(self, compile, kept):
+        """Makes the calls in one compiled function of all tensors; `kept` has that of
+        an earlier case of the same program."""
         names = self.parameters_of(self.states)
         inputs, results = self.env, []
         n = len(inputs)
@@ -186,7 +228,10 @@ class Functional(Run):
             self.trace = self.play(tensors[:n], states, lambda i, env: results.append((part(self.adapter, env.values[-1], flat), env.depends[-1])))
             return tuple(flat)
 
-        flat = compile(program)(*inputs, *[self.states[i][name] for i, name in names])
+        function, results, traced = kept.get("forward") or (compile(program), results, None)
+        flat = function(*inputs, *[self.states[i][name] for i, name in names])
+        kept["forward"] = function, results, traced or self.trace
+        self.trace = kept["forward"][2]
         env = Env(list(inputs), self.trace.depends[:n])
         for i, (v, depends) in enumerate(results):
             v = whole(v, flat)
@@ -214,25 +259,34 @@ class Functional(Run):
         wanted = [i for i, entry in enumerate(self.case["inputs"]) if entry[4]]
         wanted += [(i, name) for i, v in enumerate(self.trace.values[len(inputs):]) if i in self.modules
                    for name, t in v.named_parameters() if self.differentiable(t)]
-        variables = [inputs[k] if isinstance(k, int) else self.states[k[0]][k[1]] for k in wanted]
+        rest = [k for k in [*range(len(inputs)), *self.parameters_of(self.states)] if k not in wanted]
+        variables, others = ([inputs[k] if isinstance(k, int) else self.states[k[0]][k[1]] for k in keys] for keys in (wanted, rest))
+        n, end = len(wanted), len(wanted) + len(rest)
 
-        def program(*tensors):
-            given = dict(zip(wanted, tensors))
-            env = self.play([given.get(i, v) for i, v in enumerate(inputs)], self.with_parameters(given), lambda i, env: None)
-            return [env.values[i] for i in indices]
+        def program(others):
+            def of(*tensors):
+                given = dict(zip([*wanted, *rest], [*tensors, *others]))
+                env = self.play([given[i] for i in range(len(inputs))], self.with_parameters(given), lambda i, env: None)
+                return [env.values[i] for i in indices]
+            return of
 
-        mode = self.adapter.modes.get(self.case.get("mode") or "eager", lambda f: f)
+        mode = self.adapter.modes.get(self.case.get("mode") or "eager")
+        kept = PROGRAMS.of(self.case) if mode else {}
+        mode = mode or (lambda f: f)
         second = self.case.get("second")
 
         def gradients(*tensors):
-            return self.adapter.vjp(program, tensors[:len(wanted)], tensors[len(wanted):])
+            return self.adapter.vjp(program(tensors[n:end]), tensors[:n], tensors[end:])
 
-        firsts = mode(gradients)(*variables, *cotangents)
+        firsts = kept.setdefault(("first", *indices), mode(gradients))(*variables, *others, *cotangents)
         if second is not None:
-            n = len(self.leaves)
             weights = [self.cotangent(g, offset, self.size(g)) for g, offset in zip(firsts, second)]
-            seconds = mode(lambda *tensors: self.adapter.vjp(
-                lambda *v: gradients(*v, *cotangents)[:n], tensors[:len(wanted)], tensors[len(wanted):]))(*variables, *weights)
+            ends = end + len(cotangents)
+
+            def twice(*tensors):
+                return self.adapter.vjp(lambda *v: gradients(*v, *tensors[n:ends])[:len(self.leaves)], tensors[:n], tensors[ends:])
+
+            seconds = kept.setdefault(("second", *indices), mode(twice))(*variables, *others, *cotangents, *weights)
         reached = frozenset().union(*[self.trace.depends[i] for i in indices])
         ids = [id(x) for x in variables]
         self.firsts = {x: g if key in reached else None for key, x, g in zip(wanted, ids, firsts)}

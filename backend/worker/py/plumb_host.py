@@ -22,7 +22,8 @@ class Subject:
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
-                "forward_modes": list(self.adapter.forward), "features": self.adapter.arrays.FEATURES}
+                "forward_modes": list(self.adapter.forward), "compiling_modes": list(self.adapter.modes),
+                "features": self.adapter.arrays.FEATURES}
 
     def run_of(self, mode):
         """Returns the class of runs of a mode."""

@@ -1,6 +1,7 @@
 """JAX: its functions are in jax.json, its gradients are jax.vjp of the program."""
 
 import os
+import random
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -9,10 +10,17 @@ import jax.numpy as jnp
 import jax.scipy  # not there by jax alone
 import numpy as np
 import plumb_subject
+import plumb_table
 from plumb_names import Unsupported
 
 jax.config.update("jax_enable_x64", True)
+if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+    # Programs are small and many: one that takes less than a second is kept too.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
+LANES = 3  # of vmap
+NEAR = 0.75  # times the case's own floats are those of other lanes: within most domains
 SPATIAL = "DHW"  # the dimensions of a convolution's image beside batch and channels
 
 
@@ -21,14 +29,45 @@ class JAX(plumb_subject.Adapter):
     root, tensor_class = jax, jax.Array
     own = functional = True
     table = plumb_subject.table("jax.json")
-    modes = {"jit": jax.jit}
+
+    def __init__(self):
+        self.modes, self.batching = {"jit": jax.jit, "vmap": self.batched}, False
 
     def gap(self, e):
         # What JAX says of arguments, shapes, dtypes, and of values that jit does not know.
         return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError, OverflowError))
 
     def seed(self, n):
-        pass
+        self.lane, self.choices, self.keys = n % LANES, random.Random(n), jax.random.key(n)
+
+    def key(self):
+        """Returns a key for what is drawn next."""
+        if self.batching:
+            raise Unsupported("no random calls under vmap")
+        self.keys, key = jax.random.split(self.keys)
+        return key
+
+    def batched(self, f):
+        """Returns a function of tensors as one lane of jax.vmap, whose other lanes hold other floats."""
+        def call(*tensors):
+            if not tensors:
+                raise Unsupported("it has no tensors to batch")
+            dims = [self.choices.choice((0, t.ndim, None)) for t in tensors]
+            if all(d is None for d in dims):
+                dims[0] = 0
+            given = [t if d is None else self.lanes(t, d) for t, d in zip(tensors, dims)]
+            self.batching = True
+            try:
+                lanes = jax.vmap(f, in_axes=tuple(dims))(*given)
+            finally:
+                self.batching = False
+            return jax.tree.map(lambda t: t[self.lane], lanes)
+
+        return call
+
+    def lanes(self, t, dim):
+        other = (t * NEAR).astype(t.dtype) if jnp.issubdtype(t.dtype, jnp.inexact) else t
+        return jnp.stack([t if lane == self.lane else other for lane in range(LANES)], dim)
 
     def dtype(self, name):
         return jnp.dtype(name)
@@ -45,6 +84,11 @@ class JAX(plumb_subject.Adapter):
     def array(self, t):
         array = np.asarray(t)
         return array.astype(np.float32) if t.dtype.name == "bfloat16" else array
+
+    def memory_format(self, name):
+        if name not in ("contiguous_format", "preserve_format"):
+            raise Unsupported("jax has no %s" % name)
+        return name
 
     def cast(self, t, dtype):
         return t.astype(self.dtype(dtype))
@@ -112,29 +156,85 @@ class JAX(plumb_subject.Adapter):
                                      rhs_dilation=dilation, dimension_numbers=self.layout("OI", n), transpose_kernel=True)
         return self.biased(out, bias).reshape(out.shape[len(image.shape) - len(t.shape):])
 
-    def windows(self, t, n, kernel, stride, padding, dilation=1):
+    def windows(self, t, n, kernel, stride, padding, dilation=1, ceil=False):
         """Returns the windows of a pooling as lax.reduce_window has them."""
-        kernel = self.each(kernel, n)
+        kernel, padding, dilation = (self.each(v, n) for v in (kernel, padding, dilation))
         stride = kernel if stride is None or stride == () or stride == [] else self.each(stride, n)
-        rest = len(t.shape) - n
-        if any(2 * p > k for p, k in zip(self.each(padding, n), kernel)):
+        if any(2 * p > k for p, k in zip(padding, kernel)):
             raise Unsupported("padding beyond half of the window")
+        rest = len(t.shape) - n
+        pairs = [(p, p + (self.beyond(*each) if ceil else 0)) for p, *each in zip(padding, t.shape[rest:], kernel, stride, padding, dilation)]
         return {"window_dimensions": (1,) * rest + kernel, "window_strides": (1,) * rest + stride,
-                "padding": ((0, 0),) * rest + tuple((p, p) for p in self.each(padding, n)), "window_dilation": (1,) * rest + self.each(dilation, n)}
+                "padding": ((0, 0),) * rest + tuple(pairs), "window_dilation": (1,) * rest + dilation}
 
-    def max_pool(self, t, n, kernel, stride, padding, dilation):
-        return jax.lax.reduce_window(t, -jnp.inf, jax.lax.max, **self.windows(t, n, kernel, stride, padding, dilation))
+    def beyond(self, size, kernel, stride, padding, dilation):
+        """Returns how far the last window of ceil_mode, which starts before the end, reaches beyond the padding."""
+        reach = dilation * (kernel - 1) + 1
+        n = -(-(size + 2 * padding - reach) // stride) + 1
+        if (n - 1) * stride >= size + padding:
+            n -= 1
+        return max(0, (n - 1) * stride + reach - size - 2 * padding)
 
-    def avg_pool(self, t, n, kernel, stride, padding, count_include_pad):
-        windows = self.windows(t, n, kernel, stride, padding)
-        count = np.prod(self.each(kernel, n)) if count_include_pad else jax.lax.reduce_window(jnp.ones_like(t), 0.0, jax.lax.add, **windows)
-        return (jax.lax.reduce_window(t, 0.0, jax.lax.add, **windows) / count).astype(t.dtype)
+    def max_pool(self, t, n, kernel, stride, padding, dilation, ceil):
+        return jax.lax.reduce_window(t, -jnp.inf, jax.lax.max, **self.windows(t, n, kernel, stride, padding, dilation, ceil))
+
+    def avg_pool(self, t, n, kernel, stride, padding, ceil, count_include_pad, divisor=None):
+        windows = self.windows(t, n, kernel, stride, padding, 1, ceil)
+        total = jax.lax.reduce_window(t, 0.0, jax.lax.add, **windows)
+        if divisor is not None:
+            return (total / divisor).astype(t.dtype)
+        counted = jnp.ones_like(t)
+        if count_include_pad:
+            inner = [(low, low) for low, _ in windows["padding"]]
+            counted = jnp.pad(counted, inner, constant_values=1)
+            windows["padding"] = [(0, high - low) for low, high in windows["padding"]]
+        return (total / jax.lax.reduce_window(counted, 0.0, jax.lax.add, **windows)).astype(t.dtype)
 
     def resize(self, t, size, method, antialias):
         return jax.image.resize(t, t.shape[:2] + self.each(self.given(size), len(t.shape) - 2), method, antialias=antialias)
 
     def affine(self, t, weight, bias):
         return self.biased(t if weight is None else t * self.channels(weight, t), bias)
+
+    def group_norm(self, t, groups, weight, bias, eps):
+        if t.shape[1] % groups:
+            raise Unsupported("groups that are not all of the channels")
+        parts = jax.nn.standardize(t.reshape(t.shape[0], groups, -1), axis=-1, epsilon=eps)
+        return self.affine(parts.reshape(t.shape), weight, bias)
+
+    def space(self, t):
+        """Returns the dimensions beside batch and channels."""
+        return tuple(range(2, len(t.shape)))
+
+    def slopes(self, weight, t):
+        """Returns the slope of prelu for each channel, or the one of all."""
+        return weight.reshape(()) if weight.size == 1 else self.channels(weight, t)
+
+    def patches(self, t, kernel, dilation, padding, stride):
+        if len(t.shape) != 4:
+            raise Unsupported("jax has patches of batches alone")
+        found = jax.lax.conv_general_dilated_patches(t, self.each(kernel, 2), self.each(stride, 2), [(p, p) for p in self.each(padding, 2)],
+                                                     rhs_dilation=self.each(dilation, 2))
+        return found.reshape(*found.shape[:2], -1)
+
+    def edges(self, t, pad):
+        """Returns the widths of lax.pad, which may be negative."""
+        return [(low, high, 0) for low, high in self.widths(t, pad)]
+
+    def doubles(self, *values):
+        """Returns tensors in float64 or complex128."""
+        return [self.cast(v, "complex128" if jnp.iscomplexobj(v) else "float64") if self.is_tensor(v) else v for v in values]
+
+    def quotient(self, a, b):
+        """Returns the quotient of integers, rounded towards zero."""
+        dtype = plumb_table.promoted(self, (a, b))
+        return jax.lax.div(*jnp.broadcast_arrays(self.of_dtype(a, dtype), self.of_dtype(b, dtype)))
+
+    def at(self, t, index, dim):
+        """Returns the places of a tensor to which scatter puts by an index of one dimension."""
+        places = list(jnp.indices(index.shape, sparse=True))
+        places[self.axis(t, dim)] = self.inside(index, t.shape[dim])
+        return t.at[tuple(places)]
 
     def attention(self, query, key, value, mask, causal, scale):
         if len(query.shape) != 4:

@@ -14,7 +14,7 @@ import plumb_forms
 import plumb_modes
 import plumb_torch
 import torch
-from plumb_names import DTYPES
+from plumb_names import Unsupported
 from plumb_opinfo import Calls, Left, Text
 from plumb_room import Room
 from plumb_watch import Watch, recorded
@@ -22,15 +22,6 @@ from plumb_watch import Watch, recorded
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
 EXAMPLES = 1 << 16  # elements of an example whose range is told
-
-signatures = plumb_modes.signatures
-
-
-def hello():
-    told = plumb_modes.hello()
-    told["modes"] = ["eager"]
-    return told
-
 
 class Trial(plumb_torch.Run):
     """A case whose inputs lie in memory of their own, and whose results are taken at once."""
@@ -99,14 +90,14 @@ class Subject:
     def trace(self, told):
         """Writes what the reference calls, given inputs of these dtypes and shapes, as a program."""
         tensors = [example(dtype, shape) for dtype, shape in told["inputs"]]
-        given = [plumb_torch.decode(a, tensors) for a in told["args"]]
-        kwargs = {name: plumb_torch.decode(a, tensors) for name, a in told.get("kwargs", {}).items()}
+        given = [plumb_torch.adapter.decode(a, tensors) for a in told["args"]]
+        kwargs = {name: plumb_torch.adapter.decode(a, tensors) for name, a in told.get("kwargs", {}).items()}
         text = Trace(tensors)
         args, kwargs = self.kernel.bind(given, kwargs)
         try:
             with Traced(text):
                 v = self.kernel(*args, **kwargs)
-        except (Left, plumb_torch.Unknown) as e:
+        except (Left, Unsupported) as e:
             return {"error": str(e)}
         except Exception as e:
             return {"error": self.watch.told(e)}
@@ -166,11 +157,15 @@ subject = Subject()
 REQUESTS = {"describe", "shape", "prepare", "observe", "trace"}
 
 
-def kernel(request):
-    (what, told), = request.items()
-    return getattr(subject, what)(told) if what in REQUESTS else {"error": "no request %r" % what}
+class Kernel(plumb_modes.PyTorch):
+    """PyTorch with the kernel in one place."""
 
+    def hello(self):
+        return dict(super().hello(), modes=["eager"])
 
-def run(memory, cases):
-    plumb_modes.MODES["eager"] = Trial
-    return plumb_modes.run(memory, cases)
+    def run_of(self, mode):
+        return Trial
+
+    def kernel(self, request):
+        (what, told), = request.items()
+        return getattr(subject, what)(told) if what in REQUESTS else {"error": "no request %r" % what}

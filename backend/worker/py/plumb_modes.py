@@ -51,6 +51,7 @@ class PyTorch(plumb_host.Subject):
             "devices": [str(DEVICE)],
             "modes": list(MODES),
             "elements": not META,
+            "compiling_modes": ["compile"] if "compile" in MODES else [],
             "features": {name: value for name, value in features.items() if value},
         }
 

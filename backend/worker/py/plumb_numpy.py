@@ -18,7 +18,7 @@ class Numpy(plumb_subject.Adapter):
     name, version = "numpy", np.__version__
     root, tensor_class = Packages, np.ndarray
     own = functional = True
-    gradients = False
+    gradients = "program"
     table = plumb_subject.table("numpy.json")
     trapezoid = staticmethod(getattr(np, "trapezoid", None) or np.trapz)  # its name in 2.0 and before
 

@@ -36,6 +36,10 @@ def graph(program, tensors, modules):
     return Graph(program, modules)(*tensors)
 
 
+def einsum(equation, *operands):
+    return oneflow.einsum(equation, *(operands[0] if isinstance(operands[0], (tuple, list)) else operands))
+
+
 class OneFlow(plumb_subject.Adapter):
     name, version = "oneflow", oneflow.__version__
     root, tensor_class, module_class = oneflow, oneflow.Tensor, oneflow.nn.Module
@@ -45,7 +49,7 @@ class OneFlow(plumb_subject.Adapter):
         "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed",
         "for now oneflow", "Tensor dim should ==", "must match the size of target",
         "is only implemented on", "Can only calculate the mean of floating types", ".vs k", "For integral input tensors",
-        "Error(s) in loading state_dict",
+        "Error(s) in loading state_dict", "mut_grad_fn_node().get() != nullptr", "has been released",  # of what is not used, or was used up
     )
     forms = (ValueError, AssertionError)
     nodes = ("FunctionNode",)
@@ -57,9 +61,16 @@ class OneFlow(plumb_subject.Adapter):
         # Values that depend on each other would need a released graph.
         oneflow.autograd.backward(values, cotangents, retain_graph=True)
 
+    def member(self, path):
+        return einsum if path == "einsum" else super().member(path)
+
+    def gradients_of(self, values, wanted, cotangents, create_graph):
+        return oneflow.autograd.grad(values, wanted, cotangents, retain_graph=True, create_graph=create_graph)
+
     def gap(self, e):
         # Arguments are looked at by their types, sometimes within a function of C that goes on regardless.
-        return isinstance(e.__cause__ if isinstance(e, SystemError) else e, TypeError) or super().gap(e) or bool(RANKS.match(str(e)))
+        refused = isinstance(e.__cause__ if isinstance(e, SystemError) else e, TypeError) and "not callable" not in str(e)
+        return refused or super().gap(e) or bool(RANKS.match(str(e)))
 
 
 adapter = OneFlow

@@ -10,6 +10,7 @@ import plumb_onnxfile as onnxfile
 import plumb_subject
 from plumb_names import Unsupported
 from plumb_onnxengine import ENGINES
+from plumb_onnxrules import Rules
 from plumb_table import promoted
 
 SESSIONS = 256  # compiled models that are kept
@@ -35,10 +36,10 @@ class Node:
         self.results = [Tensor(None) for _ in range(outputs)]
 
 
-class ONNX(plumb_subject.Adapter):
+class ONNX(Rules, plumb_subject.Adapter):
     tensor_class = Tensor
     own = functional = True
-    gradients = False
+    gradients = "program"
     table = plumb_subject.table("onnx.json")
 
     def __init__(self, engine):
@@ -192,7 +193,9 @@ class ONNX(plumb_subject.Adapter):
         """Runs an operator on images of n dimensions, which may be without a batch."""
         single = self.ranked(t, n + 1, n + 2).ndim == n + 1
         found = self.op(kind, self.op("Unsqueeze", t, [0]) if single else t, *rest, outputs=outputs, **attributes)
-        return self.op("Squeeze", found, [0]) if single else found
+        found = [found] if outputs == 1 else found
+        found = [self.op("Squeeze", v, [0]) for v in found] if single else found
+        return found[0] if outputs == 1 else tuple(found)
 
     def pooled(self, kind, n, t, kernel_size, stride, padding, **attributes):
         kernel, padding = self.each(kernel_size, n), self.each(padding, n)

@@ -87,6 +87,12 @@ class Calls(torch.overrides.TorchFunctionMode):
         self.text = text
 
     def __torch_function__(self, f, types, args=(), kwargs=None):
+        if getattr(f, "__name__", "") == "__get__":
+            result = f(*args, **(kwargs or {}))
+            if not isinstance(result, torch.Tensor):
+                return result  # a dtype or size, which stands in the program where it is used
+            self.text.add(self.text.called(f, args, kwargs or {}), result)
+            return result
         line = self.text.called(f, args, kwargs or {})
         result = f(*args, **(kwargs or {}))
         self.text.add(line, result)

@@ -10,8 +10,10 @@ warnings.filterwarnings("ignore", "No ccache found")
 import paddle
 import plumb_subject
 from plumb_names import Unsupported
-from plumb_table import promoted
+from plumb_table import Module, promoted
 
+
+paddle.disable_signal_handler()  # which may wait for ever in a process whose memory is broken
 
 # Paddle reads the source of what it captures, when the file may be gone: a line
 # cache without a time is not looked up again.
@@ -28,6 +30,38 @@ def to_static(program, tensors, modules):
     return paddle.jit.to_static(captured, full_graph=True)(tensors)
 
 
+# What PyTorch's tape is asked for in calls.
+
+def backward(adapter, t, gradient=None, retain_graph=None):
+    if gradient is None and t.size != 1:
+        raise Unsupported("the gradient of a loss that is no number is ones")
+    paddle.autograd.backward([t], [gradient], bool(retain_graph))
+
+
+def gradients(adapter, outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    return tuple(paddle.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused))
+
+
+def requiring(adapter, t, requires_grad=True):
+    t.stop_gradient = not requires_grad
+    return t
+
+
+def parameter(adapter, data, requires_grad=True):
+    return requiring(adapter, data.detach(), requires_grad)
+
+
+def assign(adapter, owner, name, value):
+    if name == "requires_grad" and adapter.is_tensor(owner):
+        requiring(adapter, owner, value)
+    elif name == "grad" and value is None:
+        owner.clear_gradient(False)  # to None, not to zeros
+    elif isinstance(owner, Module) and name in owner.state:
+        owner.state[name] = value
+    else:
+        raise Unsupported("attribute %s cannot be assigned" % name)
+
+
 class Paddle(plumb_subject.Adapter):
     name, version = "paddle", paddle.__version__
     root, tensor_class = paddle, paddle.Tensor
@@ -38,8 +72,11 @@ class Paddle(plumb_subject.Adapter):
         "The kernel with key", "Type promotion only support", "must be Tensor, but got", "does not match the type of data",
         "The data_type of input tensor in list", "not implemented", "not supported", "has no attribute", "Unimplemented",
         "PreconditionNotMet", "PermissionDenied",  # what a gradient needs, PyTorch's may not, was changed in place
+        "doesn't have any grad op", "The TensorWrappers of",  # of a graph that was used up
     )
     watches = True
+    calls = {"Tensor.backward": backward, "Tensor.requires_grad_": requiring, "torch.autograd.grad": gradients, "torch.nn.Parameter": parameter,
+             "setattr": assign}
     forms = (TypeError, ValueError, AssertionError)
 
     def seed(self, n):
@@ -99,6 +136,13 @@ class Paddle(plumb_subject.Adapter):
         """Returns the dtype of what is made of a number."""
         return dtype or {bool: "bool", int: "int64", float: "float32", complex: "complex64"}[type(v)]
 
+    def leaf(self, t, requires_grad):
+        return requiring(self, t, requires_grad)
+
+    def unflat(self, found, t, inverse, dim):
+        """Returns unique elements, with the places of all in the shape of the tensor."""
+        return (found[0], found[1].reshape(t.shape), *found[2:]) if inverse and dim is None else found
+
     def classes(self, t):
         return 1 if len(t.shape) > 1 else 0
 
@@ -112,6 +156,16 @@ class Paddle(plumb_subject.Adapter):
     def along(self, t, dim, index):
         """Returns what indexes one dimension alone."""
         return (slice(None),) * (dim % max(len(t.shape), 1)) + (index,)
+
+    def place(self, index):
+        """Returns an index; one that is a list of others is a tuple for PyTorch."""
+        return tuple(index) if isinstance(index, list) and not all(isinstance(i, (bool, int)) for i in index) else index
+
+    def labels(self, t, target):
+        """Returns classes, which a weight is there for: that of probabilities is another thing in Paddle."""
+        if target.dtype == t.dtype:
+            raise Unsupported("no weight of classes for probabilities")
+        return target
 
     def several(self, v):
         return (v,) if self.is_tensor(v) else v

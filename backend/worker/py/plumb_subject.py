@@ -36,12 +36,15 @@ class Adapter(Words):
     gradients, and `modes` has what compiles a function of tensors. Where there is
     a tape, `modes` has what runs a function of tensors and modules as one program,
     given it, a list of tensors and the modules. One that has no `gradients`, or none in the modes
-    `forward`, is asked for none. Exceptions of the classes `forms` say, where
+    `forward`, is asked for none; where they are "program", Plumb writes them as
+    programs of forward calls. Exceptions of the classes `forms` say, where
     a call raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
     a tensor's grad_fn is, `scopes` those of the contexts that a program may enter,
-    `exhaustion` texts of exceptions which say that memory was. PyTorch itself has no `table`.
+    `exhaustion` texts of exceptions which say that memory was. `calls` has what an
+    adapter with `own` does itself, by PyTorch's names: what is asked of a tape.
+    PyTorch itself has no `table`.
     """
 
     name, version = "", ""
@@ -54,6 +57,7 @@ class Adapter(Words):
     forward = ()
     watches = False
     modes = {}
+    calls = {}
 
     @property
     def arrays(self):
@@ -323,9 +327,9 @@ class Run:
         return [(k, self.elements(v)) for k, v in kept]
 
     def may_change(self, call):
-        """Tells whether a call changes a tensor by its name, by an argument, or as norms do."""
+        """Tells whether a call changes a tensor by its name, by an argument, or as norms and embeddings do."""
         named = len(call) > 2 and call[2].get("inplace")
-        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "Module.__call__")) or named or any(a is True for a in call[1])
+        return plumb_table.changes(call[0]) or call[0].endswith(("_norm", "embedding", "Module.__call__")) or named or any(a is True for a in call[1])
 
     def elements(self, t):
         return tuple(t.shape), self.adapter.array(t).tobytes()

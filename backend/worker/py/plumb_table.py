@@ -23,6 +23,7 @@ import json
 import operator
 import os
 import re
+from keyword import iskeyword
 
 from plumb_names import DTYPES, Unsupported
 
@@ -44,6 +45,7 @@ SHAPES = ("in_features", "out_features", "in1_features", "in2_features", "in_cha
 GROUPS = {"floats": ("float16", "bfloat16", "float32", "float64"), "integers": ("uint8", "int8", "int16", "int32", "int64"),
           "complex": ("complex64", "complex128"), "bool": ("bool",)}  # the categories of dtypes
 BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
+OWN = "plumb."  # before the id of an operator that is called without a public name
 REQUIRED = object()
 
 
@@ -64,6 +66,7 @@ class Param:
     def __init__(self, text, keyword):
         self.type, name = text.split(" ", 1)
         self.name, _, default = name.partition("=")
+        self.name += "_" * iskeyword(self.name)  # from, which a table's call has no other name for
         self.keyword = keyword
         self.default = (value(default) if default else REQUIRED)
         self.optional = self.type.endswith("?")
@@ -152,7 +155,8 @@ class Meaning:
 
     def __init__(self, target):
         self.target, self.operators = target, []
-        for m in KNOWN["names"].get(target, ()):
+        own = [target[len(OWN):]] if target.startswith(OWN) and target[len(OWN):] in KNOWN["operators"] else ()
+        for m in KNOWN["names"].get(target, own):
             ident, renamed = (m, None) if isinstance(m, str) else m
             self.operators.append((ident, KNOWN["operators"][ident], renamed))
 
@@ -172,7 +176,7 @@ class Meaning:
         if data.get("variadic") and params and params[0].many:
             return 0 if not self.target.startswith("Tensor.") else None
         for i, p in enumerate(params[:2]):
-            if p.many == "[]" and p.kind == "int" and all(q.keyword for q in params[i + 1:]):
+            if p.many == "[]" and p.kind in ("int", "Tensor") and all(q.keyword for q in params[i + 1:]):
                 return i
         return None
 
@@ -365,10 +369,12 @@ class Evaluation:
 
 
 class Lowered(Evaluation):
-    """The value of modules.json's call, whose functions are PyTorch's."""
+    """The value of modules.json's call, whose functions are PyTorch's or the adapter's."""
 
     def function(self, node):
         path = ast.unparse(node)
+        if path.startswith("self."):
+            return super().function(node)
         return functools.partial(call, self.adapter, path if path.startswith("torch.") else "torch.nn.functional." + path)
 
 
@@ -384,11 +390,13 @@ def entries(adapter, ident):
 
 @functools.lru_cache(None)
 def defaults_of(ident):
-    """Returns the defaults of an operator's parameters; what no signature needs is None."""
-    defaults = {}
-    for text in KNOWN["operators"][ident]["signatures"]:
-        for p in signature(text):
-            defaults.setdefault(p.name, None if p.default is REQUIRED and p.optional else p.default)
+    """Returns the defaults of an operator's parameters; what not every signature needs is None."""
+    defaults, signatures = {}, [signature(text) for text in KNOWN["operators"][ident]["signatures"]]
+    for p in (p for params in signatures for p in params):
+        defaults.setdefault(p.name, None if p.default is REQUIRED and p.optional else p.default)
+    for name, default in defaults.items():
+        if default is REQUIRED and any(all(p.name != name for p in params) for params in signatures):
+            defaults[name] = None
     return defaults
 
 
@@ -517,6 +525,9 @@ def changes(target):
 
 def resolve(adapter, target):
     """Returns what makes a call of a framework that has its own interface."""
+    own = adapter.calls.get(target)
+    if own is not None:
+        return functools.partial(own, adapter)
     if target == "getattr":
         return functools.partial(attribute, adapter)
     if target == "Module.__call__":
@@ -538,7 +549,14 @@ def resolve(adapter, target):
     return made
 
 
+TAPE = {"grad": "gradient", "requires_grad": "requires_grad", "is_leaf": "is_leaf"}  # attributes as methods of adapters
+
+
 def attribute(adapter, v, name, *default):
+    if isinstance(v, Module) and name in v.state:
+        return v.state[name]
+    if name in TAPE and adapter.gradients and not adapter.functional and adapter.is_tensor(v):
+        return getattr(adapter, TAPE[name])(v)
     if not adapter.is_tensor(v):
         raise Unsupported("attribute %s is not open to programs" % name)
     if name in ("shape", "ndim"):

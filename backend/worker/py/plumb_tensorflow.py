@@ -7,6 +7,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import numpy as np
 import plumb_subject
+import plumb_table
 import tensorflow as tf
 from plumb_names import Unsupported
 
@@ -16,8 +17,22 @@ class TensorFlow(plumb_subject.Adapter):
     root, tensor_class = tf, tf.Tensor
     own = functional = True
     table = plumb_subject.table("tensorflow.json")
-    modes = {"function": lambda f: tf.function(f, autograph=False)}
     gaps = ("gradient registry has no entry", "No gradient defined", "Input dims must be", "If you are looking for numpy-related methods")
+
+    def __init__(self):
+        self.channels_first = False
+        self.modes = {"function": lambda f: tf.function(f, autograph=False), "nchw": self.nchw}
+
+    def nchw(self, f):
+        """Returns a function whose convolutions have the channels of an image first."""
+        def call(*tensors):
+            self.channels_first = True
+            try:
+                return f(*tensors)
+            finally:
+                self.channels_first = False
+
+        return call
 
     def gap(self, e):
         # TensorFlow checks arguments, axes, shapes and dtypes by these, not values.
@@ -25,7 +40,17 @@ class TensorFlow(plumb_subject.Adapter):
         return super().gap(e) or isinstance(e, kinds)
 
     def seed(self, n):
-        tf.random.set_seed(n % (1 << 31))
+        self.seeds = [n % (1 << 31), 0]
+
+    def key(self):
+        """Returns a seed for what is drawn next."""
+        self.seeds = [self.seeds[0], self.seeds[1] + 1]
+        return self.seeds
+
+    def alike(self, *values):
+        """Returns tensors of one dtype: a function of TensorFlow's takes that of the first argument, a number too."""
+        dtype = plumb_table.promoted(self, values)
+        return [v if v is None else tf.cast(v, dtype) if self.is_tensor(v) else tf.constant(v, dtype) for v in values]
 
     def dtype(self, name):
         return tf.as_dtype(name)
@@ -65,7 +90,7 @@ class TensorFlow(plumb_subject.Adapter):
     # What calls of tensorflow.json use.
 
     def last(self, t):
-        """Returns a tensor whose channels are last: TensorFlow has no other layout on the CPU."""
+        """Returns a tensor whose channels are last, as TensorFlow's are by default."""
         return tf.transpose(t, [0, *range(2, len(t.shape)), 1])
 
     def second(self, t):
@@ -88,19 +113,30 @@ class TensorFlow(plumb_subject.Adapter):
         each = self.each(padding, n)
         return tf.pad(t, [(0, 0), *[(p, p) for p in each], (0, 0)], constant_values=tf.cast(value, t.dtype)) if any(each) else t
 
-    def strides(self, v, n):
-        """Returns strides as TensorFlow has them: of the batch and the channels too in three dimensions."""
-        each = self.each(v, n)
-        return [1, *each, 1] if n == 3 else list(each)
+    def conv(self, t, weight, bias, stride, padding, dilation, groups):
+        n = len(weight.shape) - 2
+        image, space = self.spatial(t, n), "DHW"[-n:]
+        filters, layout, steps = self.filters(weight, t, groups), "N%sC" % space, [self.each(v, n) for v in (stride, dilation)]
+        if not isinstance(padding, str):
+            image, padding = self.padded(image, padding), "valid"
+        if self.channels_first:
+            image, layout = self.second(image), "NC" + space
+        if n == 3:  # strides of the batch and the channels too
+            steps = [[1, 1, *v] if self.channels_first else [1, *v, 1] for v in steps]
+        strides, dilations = steps
+        out = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[n](image, filters, strides, padding.upper(), data_format=layout, dilations=dilations)
+        if bias is not None:
+            out = tf.nn.bias_add(out, bias, data_format="NC..." if self.channels_first else "N...C")
+        return out if self.channels_first else self.second(out)
 
     def biased(self, t, bias):
         return t if bias is None else tf.nn.bias_add(t, bias)
 
-    def transposed(self, t, weight, stride, padding):
+    def transposed(self, t, weight, stride, padding, beyond):
         """Returns a transposed convolution; TensorFlow's own padding depends on the size that is wanted."""
         n = len(t.shape) - 2
         stride, padding = self.each(stride, n), self.each(padding, n)
-        size = [(d - 1) * s + k for d, s, k in zip(t.shape[1:-1], stride, weight.shape[2:])]
+        size = [(d - 1) * s + k + b for d, s, k, b in zip(t.shape[1:-1], stride, weight.shape[2:], self.each(beyond, n))]
         if any(s > k for s, k in zip(stride, weight.shape[2:])):
             raise Unsupported("tensorflow wants kernels as long as strides")
         out = tf.nn.conv_transpose(t, self.filters(weight), [t.shape[0], *size, weight.shape[1]], stride, "VALID")
@@ -130,6 +166,12 @@ class TensorFlow(plumb_subject.Adapter):
             raise Unsupported("tensorflow has linspace of floats alone")
         return dtype or tf.float32
 
+    def whole(self, dtype):
+        """Returns the dtype of random integers."""
+        if dtype is not None and not dtype.is_integer:
+            raise Unsupported("tensorflow draws integers as such alone")
+        return dtype or tf.int64
+
     def parts(self, sizes, total):
         """Returns the sizes of the parts of an axis; a number is that of each but the last."""
         if not isinstance(sizes, int):
@@ -140,6 +182,32 @@ class TensorFlow(plumb_subject.Adapter):
         """Returns the elements at indices of one dimension, which get the gradient."""
         v = tf.experimental.numpy.take_along_axis(t, tf.expand_dims(index, dim), dim)
         return (v, tf.expand_dims(index, dim)) if keepdim else (tf.squeeze(v, [dim]), index)
+
+    def places(self, t, index, dim):
+        """Returns the places of a tensor to which scatter puts by an index of one dimension."""
+        each = tf.meshgrid(*[tf.range(n, dtype=index.dtype) for n in index.shape], indexing="ij")
+        each[self.axis(t, dim)] = index
+        return tf.stack(each, -1)
+
+    def over(self, values, t, indices):
+        """Returns what index_put puts, an element for each that is chosen."""
+        return tf.broadcast_to(values, [*indices[0].shape, *t.shape[len(indices):]])
+
+    def cut(self, t, dim, start, end):
+        """Returns a slice along one dimension, which TensorFlow would make shorter than asked."""
+        if not start <= end <= t.shape[dim]:
+            raise Unsupported("tensorflow checks no bounds")
+        return t[self.sliced(t, dim, start, end, 1)]
+
+    def positive(self, p):
+        if not p > 0:
+            raise Unsupported("tensorflow has norms of positive orders alone")
+        return p
+
+    def attention(self, query, key, value, mask, causal, scale):
+        heads = [tf.transpose(self.of_rank(t, 4), [0, 2, 1, 3]) for t in (query, key, value)]
+        kind = {"mask" if mask is not None and mask.dtype == tf.bool else "bias": mask}
+        return tf.transpose(tf.keras.ops.dot_product_attention(*heads, is_causal=causal, scale=scale, **kind), [0, 2, 1, 3])
 
     def over_last(self, t, normalized_shape):
         """Returns the axis that is normalized: the functions of Keras take a weight of one alone."""

@@ -48,12 +48,24 @@ class Recorder(TorchDispatchMode):
         return f(*args, **(kwargs or {}))
 
 
+# Operators that compute nothing: they make, copy, convert or describe.
+LAYOUT = set("""view copy clone contiguous detach alias reshape expand permute transpose t slice select unsqueeze squeeze as_strided
+    _to_copy to lift_fresh stride size resize unbind split split_with_sizes arange item _local_scalar_dense _reshape_alias
+    _unsafe_view fill flatten narrow numel is_contiguous chunk""".split())
+MAKERS = ("empty", "zeros", "ones", "full", "new_")
+
+
+def computes(name):
+    name = name.split("::")[-1].rstrip("_")
+    return name not in LAYOUT and not name.startswith(MAKERS)
+
+
 def recorded(f):
-    """Returns what a function returns, and the operators that ran."""
+    """Returns what a function returns, and which operators that compute have run."""
     recorder = Recorder()
     with recorder:
         v = f()
-    return v, recorder.names
+    return v, sorted(set(filter(computes, recorder.names)))
 
 
 class Watch:

@@ -36,6 +36,9 @@ class Words:
             raise Unsupported("an argument of %d dimensions, not of %d" % (len(v), n))
         return tuple(v)
 
+    def listed(self, v):
+        return [v] if isinstance(v, int) else v
+
     def given(self, v):
         """Returns an argument without which PyTorch chooses."""
         if v is None:
@@ -47,6 +50,14 @@ class Words:
         if not -len(t.shape) <= dim < len(t.shape):
             raise Unsupported("no dimension %d" % dim)
         return dim % len(t.shape)
+
+    def place(self, t, dim, start):
+        """Returns where along a dimension something starts, counted from the first."""
+        return start + t.shape[dim] if start < 0 else start
+
+    def sliced(self, t, dim, start, end, step):
+        """Returns the index of a slice along one dimension."""
+        return (slice(None),) * self.axis(t, dim) + (slice(start, end, step),)
 
     def last(self, t, shape):
         """Returns the last dimensions of a tensor, which have a shape."""
@@ -73,6 +84,10 @@ class Words:
         if len(repeats) < len(t.shape):
             raise Unsupported("a number of repeats for each dimension")
         return tuple(repeats)
+
+    def share(self, total, n):
+        """Returns the size of n chunks of a dimension."""
+        return max(1, -(-total // n))
 
     def bounds(self, sizes, total):
         """Returns where a dimension is split: before each part but the first."""
@@ -102,6 +117,6 @@ class Words:
         """Lists the numbers of nested lists."""
         return [v for e in data for v in self.leaves(e)] if isinstance(data, (tuple, list)) else [data]
 
-    def beside(self, t, index, dim):
-        """Returns the part of a tensor that gather reads by an index."""
-        return t[tuple(slice(None) if i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]
+    def beside(self, t, index, dim=None):
+        """Returns the part of a tensor that gather reads by an index, or whose elements scatter puts by one."""
+        return t[tuple(slice(None) if dim is not None and i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]

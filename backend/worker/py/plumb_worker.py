@@ -144,7 +144,9 @@ def main():
             raise Refusal("the kit needs %s beside %s: %s -m pip install %s" % (e.name, name, sys.executable, e.name)) from None
         subject = plumb_host.of(name)
     elif os.environ.get("PLUMB_WORKER_KERNEL"):
-        import plumb_kernel as subject
+        import plumb_kernel
+
+        subject = plumb_kernel.Kernel()
     else:
         import plumb_modes
 

@@ -8,6 +8,10 @@ def refuse(program, tensors, modules):
     raise RuntimeError("In code:\n\n    no such program")
 
 
+def grad(adapter, outputs, inputs, grad_outputs=None):
+    return torch.autograd.grad(outputs, inputs, grad_outputs)
+
+
 class TorchTape(plumb_subject.Adapter):
     name, version = "torch", torch.__version__
     root, tensor_class = torch, torch.Tensor
@@ -18,10 +22,15 @@ class TorchTape(plumb_subject.Adapter):
         "refused": refuse,
     }
     forms = (ValueError,)
+    calls = {"torch.autograd.grad": grad}
     table = {
         "add": "add(*self.alike(input, other))",
         "exp": "exp(input)",
         "linear": "nn.functional.linear(input, weight, bias)",
+        "einsum": "einsum(equation, *operands)",
+        "embedding": "nn.functional.embedding(input, weight, padding_idx, max_norm)",
+        "embedding.renorm": "nn.functional.embedding(input, weight, padding_idx, max_norm)",
+        "uniform": "Tensor.uniform_(input, from_, to)",
         "max.dim": "(max(input, dim, keepdim)[0], argmax(input, dim, keepdim))",
         "relu": "self.copied(input)",
         "eq": "self.equal(input, other)",

@@ -16,13 +16,16 @@ import (
 // what a candidate implements and what of it passes, by function, dtype and
 // model.
 type Conformance struct {
-	Candidate string            `json:"candidate"`
-	Reference string            `json:"reference"`
-	Seed      uint64            `json:"seed"`
-	Total     ConformanceRow    `json:"total"`
-	Functions []*ConformanceRow `json:"functions"`
-	DTypes    []*ConformanceRow `json:"dtypes"`
-	Models    []*ConformanceRow `json:"models"`
+	Candidate string `json:"candidate"`
+	Reference string `json:"reference"`
+	Seed      uint64 `json:"seed"`
+	// JudgedCases of AskedCases were computed: see ConformanceRow.Judged and Asked.
+	JudgedCases int               `json:"judged_cases"`
+	AskedCases  int               `json:"asked_cases"`
+	Total       ConformanceRow    `json:"total"`
+	Functions   []*ConformanceRow `json:"functions"`
+	DTypes      []*ConformanceRow `json:"dtypes"`
+	Models      []*ConformanceRow `json:"models"`
 	// Implemented is how many of the functions computed at least one case, or
 	// failed one otherwise than by refusing it as unsupported. A function of
 	// which the reference recorded nothing counts in neither.
@@ -170,6 +173,17 @@ func (r *ConformanceRow) add(one ConformanceCase) {
 	}
 }
 
+// Judged is how many cases the candidate computed, of those that it was Asked.
+func (r *ConformanceRow) Judged() int { return r.Passed + r.Failed }
+
+// Asked is how many cases the reference recorded and no mode leaves out.
+func (r *ConformanceRow) Asked() int { return r.Judged() + r.Unsupported }
+
+// JudgedRate is the share of what was asked that was judged.
+func (r *ConformanceRow) JudgedRate() float64 {
+	return float64(r.Judged()) / float64(max(r.Asked(), 1))
+}
+
 // Rate is the share of what was computed that passed, from 0 to 1; 0 of nothing.
 func (r *ConformanceRow) Rate() float64 {
 	if n := r.Passed + r.Failed; n > 0 {
@@ -190,6 +204,7 @@ func (c *Conformance) ImplementedRate() float64 {
 func (c *Conformance) Finish() {
 	c.Functions, c.DTypes, c.Models = sortedRows(c.functions), sortedRows(c.dtypes), sortedRows(c.models)
 	c.Implemented, c.Asked = 0, 0
+	c.JudgedCases, c.AskedCases = c.Total.Judged(), c.Total.Asked()
 	for _, m := range c.Models {
 		m.Functions, m.Implemented = 0, 0
 	}
@@ -228,9 +243,10 @@ func (c *Conformance) Text(w io.Writer, models bool) {
 	if models && len(c.Models) > 0 {
 		c.Rows(w, "model", c.Models)
 	}
+	t := &c.Total
+	fmt.Fprintf(w, "cases       %d of %d judged (%s): %d of %d passed (%s), %d unsupported, %d skipped, %d without a reference\n",
+		t.Judged(), t.Asked(), percent(t.JudgedRate()), t.Passed, t.Judged(), percent(t.Rate()), t.Unsupported, t.Skipped, t.Unrecorded)
 	fmt.Fprintf(w, "functions   %d of %d implemented (%s)\n", c.Implemented, c.Asked, percent(c.ImplementedRate()))
-	fmt.Fprintf(w, "cases       %d of %d passed (%s), %d unsupported, %d skipped, %d without a reference\n",
-		c.Total.Passed, c.Total.Passed+c.Total.Failed, percent(c.Total.Rate()), c.Total.Unsupported, c.Total.Skipped, c.Total.Unrecorded)
 }
 
 // Rows writes a table of rows, which are of a kind: "dtype".

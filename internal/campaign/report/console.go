@@ -26,6 +26,8 @@ type Console struct {
 	MaxFindings int
 	// Brief prints a line for a finding: Findings prints what it became.
 	Brief bool
+	// Counted says that another report has told how much was judged.
+	Counted bool
 
 	next string // the command that comes next
 
@@ -176,6 +178,12 @@ func findingNotes(f *finding.Finding) []string {
 func (c *Console) Summary(s *Summary) {
 	c.clear()
 	fmt.Fprintln(c.W)
+	if !c.Counted {
+		fmt.Fprintf(c.W, "judged: %s\n", share(s.Judged(), s.Cases(), "case"))
+	}
+	if lines := s.lackLines(); len(lines) > 0 {
+		fmt.Fprintf(c.W, "unsupported: %s\n%s\n", share(s.Words[verdict.Unsupported], s.Cases(), "case"), indent(strings.Join(lines, "\n")))
+	}
 	if s.Worst > 0 {
 		fmt.Fprintf(c.W, "nearest to its limit: %.2g at %s\n", s.Worst, s.WorstAt)
 	}
@@ -197,7 +205,7 @@ func (c *Console) Summary(s *Summary) {
 		line += fmt.Sprintf(", %s weak", plural(s.Weak, "test"))
 	}
 	if s.Forward > 0 {
-		line += fmt.Sprintf(", %d forward only", s.Forward)
+		line += fmt.Sprintf(", %d forward only: backward not implemented", s.Forward)
 	}
 	code := "32"
 	if s.Findings() > 0 || len(s.Errors) > 0 {
@@ -206,7 +214,13 @@ func (c *Console) Summary(s *Summary) {
 	if s.Graphs+s.Uncaptured > 0 {
 		fmt.Fprintln(c.W, s.graphLine())
 	}
-	fmt.Fprintf(c.W, "%s, %s against %s, seed %d\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+	if s.NoDerived != "" {
+		fmt.Fprintf(c.W, "forward only: %s, the first because %s\n", plural(s.Forward, "case"), firstLine(s.NoDerived))
+	}
+	if v := s.Covered; v != nil {
+		fmt.Fprintf(c.W, "covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more\n", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
+	}
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {
 	case c.next != "":
@@ -214,6 +228,14 @@ func (c *Console) Summary(s *Summary) {
 	case s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
 	}
+}
+
+// drawn is what the command line says beside the seed to draw the cases again.
+func (s *Summary) drawn() string {
+	if s.Shared {
+		return " --shapes few"
+	}
+	return ""
 }
 
 // progress rewrites the live line, at most ten times a second.

@@ -37,6 +37,8 @@ type jsonRecord struct {
 	// OfReference says that the verdict is how the reference ended.
 	OfReference bool `json:"of_reference,omitempty"`
 	ForwardOnly bool `json:"forward_only,omitempty"`
+	// NoGradients says why, where the candidate computes gradients by programs.
+	NoGradients string `json:"no_gradients,omitempty"`
 	// Seconds and ReferenceSeconds are what the case took, where a side tells.
 	Seconds          float64 `json:"seconds,omitempty"`
 	ReferenceSeconds float64 `json:"reference_seconds,omitempty"`
@@ -56,7 +58,7 @@ func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.ToBlame(),
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths,
-		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
+		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, NoGradients: v.NoGradients, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
 	if v.Word.IsFinding() {
 		out.Finding, out.Program = v, r.Program.String()
 	}
@@ -114,12 +116,21 @@ func (j *JSON) Findings(fs []*finding.Finding) {
 // draws included.
 func (j *JSON) Summary(s *Summary) {
 	sum := map[string]any{
-		"cases": s.Cases(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
+		"cases": s.Cases(), "judged": s.Judged(), "tests": s.Tests, "seed": s.Seed, "errors": len(s.Errors), "weak": s.Weak,
 		"compared": s.Compared, "drawn": s.Drawn, "worst": s.Worst, "seconds": s.Elapsed.Seconds(),
 		"reference": s.Reference, "candidates": s.Candidates, "rejection_rate": s.RejectionRate(),
 	}
 	if s.Graphs+s.Uncaptured > 0 {
 		sum["graphs"], sum["uncaptured"] = s.Graphs, s.Uncaptured
+	}
+	if len(s.Lacking) > 0 {
+		sum["unsupported_by"] = s.Lacking
+	}
+	if s.Covered != nil {
+		sum["covered"] = s.Covered
+	}
+	if s.Shared {
+		sum["shapes"] = "few"
 	}
 	if s.Forward > 0 {
 		sum["forward_only"] = s.Forward

@@ -32,6 +32,7 @@ type Choice struct {
 // Source draws decisions from a seeded stream, or from a record first.
 type Source struct {
 	rng    Philox
+	shared *Philox // of the decisions that make the program; nil where they are the source's own
 	drawn  uint64
 	record []Choice
 	replay []Choice
@@ -46,13 +47,34 @@ func Replay(key uint64, record []Choice) *Source {
 	return &Source{rng: NewPhilox(key), replay: record}
 }
 
+// Sharing has the source take the decisions that make a program from the stream
+// of another key: sources that share it draw the same program on other elements.
+// What is about elements stays the source's own: keys, and what Own draws.
+func (s *Source) Sharing(key uint64) *Source {
+	shared := NewPhilox(key)
+	s.shared = &shared
+	return s
+}
+
+// Own has draw take its decisions from the source's own stream.
+func (s *Source) Own(draw func()) {
+	shared := s.shared
+	s.shared = nil
+	draw()
+	s.shared = shared
+}
+
 // Record returns the decisions drawn so far.
 func (s *Source) Record() []Choice { return s.record }
 
 // bits returns the next 53 random bits. A position of the stream is used up
 // by every decision, replayed or not, so that edits do not shift later ones.
-func (s *Source) bits() uint64 {
-	w, _ := s.rng.Pair(s.drawn)
+func (s *Source) bits(kind Kind) uint64 {
+	rng := &s.rng
+	if s.shared != nil && kind != Key {
+		rng = s.shared
+	}
+	w, _ := rng.Pair(s.drawn)
 	s.drawn++
 	return w >> 11
 }
@@ -77,7 +99,7 @@ func (s *Source) take(kind Kind, lo, hi, fresh float64) float64 {
 
 // Int draws an integer in [lo, hi); lo when the range is empty.
 func (s *Source) Int(lo, hi int64) int64 {
-	b := s.bits()
+	b := s.bits(Int)
 	fresh := lo
 	if hi > lo {
 		fresh += int64(scale(b, uint64(hi-lo)))
@@ -87,7 +109,7 @@ func (s *Source) Int(lo, hi int64) int64 {
 
 // Float draws a float64 in [lo, hi); lo when the range is empty.
 func (s *Source) Float(lo, hi float64) float64 {
-	u := float64(s.bits()) * 0x1p-53
+	u := float64(s.bits(Float)) * 0x1p-53
 	fresh := lo + float64(u*(hi-lo))
 	if fresh >= hi {
 		fresh = lo
@@ -97,7 +119,7 @@ func (s *Source) Float(lo, hi float64) float64 {
 
 // Index draws one of n alternatives, uniformly. The first is the simplest.
 func (s *Source) Index(n int) int {
-	return int(s.take(Index, 0, float64(n), float64(scale(s.bits(), uint64(n)))))
+	return int(s.take(Index, 0, float64(n), float64(scale(s.bits(Index), uint64(n)))))
 }
 
 // Weighted draws one of len(weights) alternatives with the given weights.
@@ -106,7 +128,7 @@ func (s *Source) Weighted(weights []float64) int {
 	for _, w := range weights {
 		total += w
 	}
-	u := float64(s.bits()) * 0x1p-53 * total
+	u := float64(s.bits(Index)) * 0x1p-53 * total
 	pick := 0
 	for pick < len(weights)-1 && u >= weights[pick] {
 		u -= weights[pick]
@@ -119,7 +141,7 @@ func (s *Source) Weighted(weights []float64) int {
 func (s *Source) Bool() bool { return s.Index(2) == 1 }
 
 // Key draws the key of a tensor's stream.
-func (s *Source) Key() uint64 { return uint64(s.take(Key, 0, 1<<53, float64(s.bits()))) }
+func (s *Source) Key() uint64 { return uint64(s.take(Key, 0, 1<<53, float64(s.bits(Key)))) }
 
 // scale maps 53 random bits to [0, n).
 func scale(b, n uint64) uint64 {

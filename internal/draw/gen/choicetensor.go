@@ -34,6 +34,13 @@ func (r choiceTensor) draw(c *Case, _ *Node) (any, error) {
 		return nil, fmt.Errorf("choice_tensor: %w", err)
 	}
 	t := tensor.New(r.DType, r.Shape...)
+	c.Own(func() { r.choose(c, t, n) })
+	fill := program.Fill{Dist: program.Literal, Data: t}
+	return &Tensor{DType: r.DType, Shape: r.Shape, Fill: fill, RequiresGrad: r.RequiresGrad && r.DType.IsDifferentiable()}, nil
+}
+
+// choose draws the n elements of a tensor.
+func (r choiceTensor) choose(c *Case, t *tensor.Tensor, n int) {
 	left, weights := r.From, r.Weights
 	for i := range n {
 		k := 0
@@ -47,8 +54,6 @@ func (r choiceTensor) draw(c *Case, _ *Node) (any, error) {
 			left, weights = without(left, k), without(weights, k)
 		}
 	}
-	fill := program.Fill{Dist: program.Literal, Data: t}
-	return &Tensor{DType: r.DType, Shape: r.Shape, Fill: fill, RequiresGrad: r.RequiresGrad && r.DType.IsDifferentiable()}, nil
 }
 
 func (r choiceTensor) check(n int) error {

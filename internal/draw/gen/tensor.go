@@ -205,8 +205,10 @@ func (r randomTensor) fill(c *Case, n *Node, d tensor.DType) (program.Fill, erro
 		return program.Fill{}, fmt.Errorf("random_tensor: there is no %s in [low=%v, high=%v)", d, lo, hi)
 	}
 	f := program.Fill{Dist: dist, Lo: lo, Hi: hi, Key: c.Key()}
-	f.Kinks = d.IsFloat() && c.Weighted(kinkWeights) == 1
-	f.Special = drawSpecial(c, r.special|c.Special)
+	c.Own(func() {
+		f.Kinks = d.IsFloat() && c.Weighted(kinkWeights) == 1
+		f.Special = drawSpecial(c, r.special|c.Special)
+	})
 	if c.Integers && d.IsFloat() && f.Special == 0 {
 		return whole(f), nil
 	}

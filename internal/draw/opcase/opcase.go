@@ -313,11 +313,13 @@ func (c *call) specials(dt tensor.DType) {
 			continue
 		}
 		data := in.Fill.Data.Clone()
-		for j := range data.Len() {
-			if c.src.Int(0, 4) == 0 {
-				data.Set(j, complex(special[c.src.Index(len(special))], 0))
+		c.src.Own(func() {
+			for j := range data.Len() {
+				if c.src.Int(0, 4) == 0 {
+					data.Set(j, complex(special[c.src.Index(len(special))], 0))
+				}
 			}
-		}
+		})
 		in.Fill.Data, in.RequiresGrad = data, false
 	}
 }

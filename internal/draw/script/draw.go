@@ -126,7 +126,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 	defer d.close()
 	d.prog.Seed = src.Key()
 	if env.Integers {
-		d.gen.Integers = src.Weighted(integerWeights) == 1
+		src.Own(func() { d.gen.Integers = src.Weighted(integerWeights) == 1 })
 	}
 	if d.options.IncludeComplex {
 		d.gen.Complex = src.Bool()

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"testing"
 
 	"plumb/backend"
@@ -118,7 +119,12 @@ func TestReferencesException(t *testing.T) {
 
 // TestForwardOnly: of a subject without gradients all else is compared.
 func TestForwardOnly(t *testing.T) {
-	wrong, silent, raised := forward(), forward(), outcome()
+	wrong, silent, raised, derived, wrongly := forward(), forward(), outcome(), outcome(), outcome()
+	for _, o := range []*backend.Outcome{derived, wrongly} {
+		o.Values, o.Derived = forward().Values, true
+	}
+	slot := slices.IndexFunc(wrongly.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad })
+	wrongly.Slots[slot].Tensor.Set(0, 9)
 	wrong.Values[2].Tensor.Set(0, 9)
 	silent.ForwardOnly = false
 	raised.Status, raised.Class, raised.Call = backend.Raised, "RuntimeError", len(example().Calls)
@@ -130,6 +136,8 @@ func TestForwardOnly(t *testing.T) {
 		"another value":               {outcome(), wrong, Misaligned},
 		"backward raises":             {raised, forward(), Aligned},
 		"backward raises, value":      {raised, wrong, Misaligned},
+		"gradients of a program":      {outcome(), derived, Aligned},
+		"wrong ones of a program":     {outcome(), wrongly, Misaligned},
 		"gradients that do not come":  {outcome(), silent, Misaligned},
 		"backward raises in one side": {raised, outcome(), Misaligned},
 	} {

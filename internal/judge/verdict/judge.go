@@ -90,6 +90,10 @@ func (j *judge) status() {
 		j.v.Word, j.v.Reason, j.v.OfReference = Unsupported, "the reference has no kernel for this: "+j.ref.Message, true
 		return
 	}
+	if j.ref.Status == backend.OK && refusal.Gap(j.cand) {
+		j.v.Word, j.v.Reason = Unsupported, "the candidate has no kernel or signature for this: "+exception(j.cand)
+		return
+	}
 	for _, s := range sides {
 		if e, ok := endings[s.o.Status]; ok {
 			j.v.Word, j.v.Reason, j.v.OfReference = e.word, fmt.Sprintf("the %s %s", s.name, e.verb), s.o == j.ref
@@ -154,13 +158,14 @@ func (j *judge) line(i int) string {
 }
 
 // forward leaves gradients out where the candidate has none: what the reference
-// raised in its backward pass is no difference.
+// raised in its backward pass is no difference, where what it computed before is
+// known.
 func (j *judge) forward() {
 	if !j.forwardOnly() {
 		return
 	}
-	j.v.ForwardOnly = j.p.Differentiates()
-	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) {
+	j.v.ForwardOnly, j.v.NoGradients = j.p.Differentiates(), j.cand.NoGradients
+	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) && len(o.Values) == o.Call {
 		j.ref = &backend.Outcome{Status: backend.OK, Values: o.Values, Initial: o.Initial, Slots: o.Slots, Watched: o.Watched}
 	}
 }
@@ -338,7 +343,7 @@ func typeName(v *backend.Value) string {
 }
 
 func (j *judge) requiresGrad(w Where, want, got *backend.Value) {
-	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || j.cand.Permissive || want.RequiresGrad == got.RequiresGrad {
+	if j.policy.IgnoreRequiresGrad || j.forwardOnly() || j.cand.Derived || j.cand.Permissive || want.RequiresGrad == got.RequiresGrad {
 		return
 	}
 	j.differ(w, RequiresGrad, fmt.Sprintf("got requires_grad=%s, want %s", python(got.RequiresGrad), python(want.RequiresGrad)))

@@ -88,8 +88,11 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 		f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
 		return false
 	}
-	if f.DType == tensor.Invalid || j.p.DType == f.DType || w.Call >= len(j.p.Calls) {
-		return f.DType == tensor.Invalid || j.p.DType == f.DType
+	if f.DType == tensor.Invalid || j.p.DType == f.DType {
+		return true
+	}
+	if w.Call >= len(j.p.Calls) { // of a gradient, what it belongs to
+		return j.dtypes[w.Name] == f.DType
 	}
 	takesPart := false
 	j.p.Calls[w.Call].EachRef(func(r program.Ref) { takesPart = takesPart || j.dtypes[string(r)] == f.DType })

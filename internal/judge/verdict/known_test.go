@@ -9,6 +9,7 @@ import (
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // TestFaultsBehindNames: a fault of an operator's gradient is known where a
@@ -55,6 +56,30 @@ func TestFaultsBehindNames(t *testing.T) {
 		got := verdict.Judge(p, ref, cand, verdict.Policy{Reference: "torch 1.13", Faults: []verdict.KnownFault{fault}})
 		if known := got.Word == verdict.Known; known != c.known || got.Word == verdict.Aligned {
 			t.Errorf("%s: known %v, want %v: %s", name, known, c.known, got.Text())
+		}
+	}
+}
+
+// TestFaultsOfADType: a fault of one dtype is known in the gradient of a tensor
+// of that dtype alone.
+func TestFaultsOfADType(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((1,), torch.float64, [1.5], requires_grad=True)\ny = torch.sin(x)\ny.backward()\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, own := backend.NewJob(p), native.New(ops.Table(), nn.Modules())
+	ref, _ := own.Run(t.Context(), job)
+	cand, _ := own.Run(t.Context(), job)
+	for i := range cand.Slots {
+		if s := &cand.Slots[i]; s.Part == backend.PartGrad {
+			s.Tensor = s.Tensor.Clone()
+			s.Tensor.Set(0, 7)
+		}
+	}
+	for d, want := range map[tensor.DType]verdict.Word{tensor.F64: verdict.Known, tensor.F32: verdict.Misaligned} {
+		fault := verdict.KnownFault{Reference: "torch", Target: "sin", DType: d, Kinds: []verdict.Kind{verdict.Kind(backend.PartGrad)}, Reason: "r", Proof: "p"}
+		if v := verdict.Judge(p, ref, cand, verdict.Policy{Reference: "torch 1.13", Faults: []verdict.KnownFault{fault}}); v.Word != want {
+			t.Errorf("a fault of %s: %s", d, v.Text())
 		}
 	}
 }

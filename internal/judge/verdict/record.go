@@ -38,6 +38,7 @@ type End struct {
 	Test     string
 	Judged   int
 	Rejected int
+	Next     int // the index with which another round begins
 	Err      error
 	Weak     *Weak // what the sampled cases accept; nil for nothing
 	// Rejects says that most draws were rejected, though the test does not say

@@ -176,6 +176,8 @@ type Verdict struct {
 	// ForwardOnly says that the candidate has no gradients, where the program asks for
 	// them: they were not compared, nor requires_grad.
 	ForwardOnly bool `json:"forward_only,omitempty"`
+	// NoGradients says why, where the candidate computes gradients by programs.
+	NoGradients string `json:"no_gradients,omitempty"`
 	// Settled are the comparisons over their limit that the oracle decided in
 	// the candidate's favour.
 	Settled []Truth `json:"settled,omitempty"`

@@ -1,0 +1,112 @@
+package worker
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// framework is a framework under one of its adapters, where it is installed.
+func framework(t *testing.T, name, adapter string) *Worker {
+	t.Helper()
+	path, _, err := Find(name, "")
+	if err != nil {
+		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Open(t.Context(), Config{Framework: adapter, Python: path, Env: []string{"PYTHONPATH=" + dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// TestJAXVmap: a program that jax.vmap batches gives values and gradients of
+// both orders as its calls do; a fault in its lanes is seen.
+func TestJAXVmap(t *testing.T) {
+	linear := func() *builder {
+		return new(builder).in("x", f32([]int{2, 3}, 1, -2, 3, 0.5, 2, -1), true).in("w", f32([]int{2, 3}, 1, 2, 3, 4, 5, 6), true).
+			call("y", "torch.nn.functional.linear", ref("x"), ref("w")).call("z", "Tensor.mul_", ref("y"), 2.0).
+			call("v", "torch.max", ref("z"), int64(1)).call("s", "operator.getitem", ref("v"), int64(0)).back("s", program.Fill{})
+	}
+	for adapter, wrong := range map[string]bool{"jax": false, "wrongjax": true} {
+		w := framework(t, "jax", adapter)
+		for name, make := range map[string]func() *builder{"cubed": cubed, "linear": linear} {
+			if names := differing(runOK(t, w, make()), inTransform(t, w, "vmap", make())); (names != nil) != wrong {
+				t.Errorf("%s under vmap of %s: %v", name, adapter, names)
+			}
+		}
+	}
+}
+
+// TestJAXVmapLacks demands a reason.
+func TestJAXVmapLacks(t *testing.T) {
+	w := framework(t, "jax", "jax")
+	x := f32([]int{3}, 1, -2, 3)
+	for reason, b := range map[string]*builder{
+		"no random calls":     new(builder).in("x", x, false).call("y", "torch.rand_like", ref("x")),
+		"concrete":            new(builder).in("x", x, false).call("y", "torch.nonzero", ref("x")),
+		"no tensors to batch": new(builder).call("z", "torch.ones", int64(2)),
+	} {
+		if out := inTransform(t, w, "vmap", b); out.Status != backend.Unsupported || !strings.Contains(out.Message, reason) {
+			t.Errorf("%s %s, want %s", out.Status, out.Message, reason)
+		}
+	}
+}
+
+// TestDrawnAlike: what a program draws is the same when it is differentiated.
+func TestDrawnAlike(t *testing.T) {
+	for _, name := range []string{"jax", "tensorflow"} {
+		t.Run(name, func(t *testing.T) {
+			w := framework(t, name, name)
+			for _, mode := range []string{"eager", map[string]string{"jax": "jit", "tensorflow": "function"}[name]} {
+				out := inTransform(t, w, mode, new(builder).in("x", f32([]int{3}, 1, 1, 1), true).call("r", "torch.rand_like", ref("x")).
+					call("q", "torch.rand_like", ref("x")).call("y", "torch.mul", ref("r"), ref("x")).back("y", program.Fill{}))
+				if out.Status != backend.OK {
+					t.Fatal(out.Message)
+				}
+				first, second, grad := numbers(out.Values[0].Tensor), numbers(out.Values[1].Tensor), numbers(out.Slots[0].Tensor)
+				if first != grad || first == second {
+					t.Errorf("%s: %s and %s are drawn, the gradient is %s", mode, first, second, grad)
+				}
+			}
+		})
+	}
+}
+
+// counted is a tensor of small integers.
+func counted(shape []int) *tensor.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = float64(i%7 - 3)
+	}
+	return f32(shape, values...)
+}
+
+// TestTensorFlowLayouts: convolutions are the same with the channels of images first.
+func TestTensorFlowLayouts(t *testing.T) {
+	w := framework(t, "tensorflow", "tensorflow")
+	for n := 1; n <= 3; n++ {
+		image, kernel := []int{1, 2, 4, 5, 3}[:2+n], []int{3, 2, 2, 2, 2}[:2+n]
+		b := func() *builder {
+			return new(builder).in("x", counted(image), true).in("w", counted(kernel), true).in("b", counted([]int{3}), true).
+				call("y", fmt.Sprintf("torch.nn.functional.conv%dd", n), ref("x"), ref("w"), ref("b")).kw("padding", int64(1)).kw("stride", int64(2)).back("y", program.Fill{})
+		}
+		if names := differing(runOK(t, w, b()), inTransform(t, w, "nchw", b())); names != nil {
+			t.Errorf("conv%dd: %v", n, names)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package reffaults
+
+import (
+	"slices"
+	"strings"
+
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// refusals are operators, separated by spaces, which some versions refuse
+// otherwise than Plumb's do; TARGET stands for each in the proof.
+func refusals(reference, targets string, when func(*program.Program) bool, reason, proof string) []verdict.KnownFault {
+	return each(strings.Fields(targets), func(target string) verdict.KnownFault {
+		return verdict.KnownFault{Reference: reference, Target: target, Kinds: raises, When: when, Reason: reason, Proof: of(target, proof)}
+	})
+}
+
+// earlierRefusals are what earlier versions refuse, accept, or call by another
+// class of exception than the version that Plumb's operators follow.
+var earlierRefusals = slices.Concat(
+	refusals("torch <2.9", "gather scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_", shortIndex,
+		"indices of int32 are refused, as later those of fewer bits alone",
+		`x, i = torch.zeros(1), torch.zeros(1, dtype=torch.int32)
+raises(lambda: x.TARGET(*((0, i, torch.ones(1), "sum") if "reduce" in "TARGET" else (0, i, torch.ones(1)) if "scatter" in "TARGET" else (0, i))), "RuntimeError", "int64")`),
+	refusals("torch <2.9", "getitem setitem index_put index_put_", shortIndex,
+		"indices of int32 are refused, as later those of fewer bits alone",
+		`raises(lambda: torch.zeros(1)[torch.zeros(1, dtype=torch.int32)], "IndexError", "long")`),
+	refusals("torch <2.9", "squeeze squeeze_", nil,
+		"a list of dims is refused", `raises(lambda: torch.zeros(2, 1).TARGET((1,)), "TypeError")`),
+	refusals("torch <2.9", "all any", nil,
+		"a list of dims, or None, is refused",
+		`raises(lambda: torch.TARGET(torch.zeros(2, 1), (1,)), "TypeError") and raises(lambda: torch.TARGET(torch.zeros(2), None), "RuntimeError")`),
+	refusals("torch <2.15", "rot90", illegal,
+		"dims out of range are a RuntimeError, later an IndexError",
+		`type(raised(lambda: torch.rot90(torch.zeros(2, 2), 1, (0, 7)))) is RuntimeError`),
+	refusals("torch <2.15", "cond", illegal,
+		"an order that is none is a RuntimeError, later a ValueError",
+		`type(raised(lambda: torch.linalg.cond(torch.eye(2), 3))) is RuntimeError`),
+	refusals("torch <2.15", "view_as_real imag", illegal,
+		"real numbers are refused by a RuntimeError, later by a TypeError",
+		`type(raised(lambda: torch.TARGET(torch.zeros(2)))) is RuntimeError`),
+	refusals("torch <2.15", "max_unpool1d max_unpool2d max_unpool3d", illegal,
+		"a size below 0 is a RuntimeError of the kernel, later a ValueError before the other checks",
+		`n = int("TARGET"[-2])
+x = torch.zeros([1] + [2] * (n + 1))
+type(raised(lambda: F.TARGET(x, x.long(), [-7] * n))) is RuntimeError`),
+	refusals("torch <2.15", "isclose allclose", nil,
+		"with equal_nan, a second tensor that enlarges the first is refused",
+		`raises(lambda: torch.TARGET(torch.zeros(1), torch.zeros(2), equal_nan=True), "RuntimeError", "broadcast")`),
+	refusals("torch <2.9", "diff", illegal,
+		"an order below 0 counts as 0, later it is refused", `accepts(lambda: torch.diff(torch.ones(2), -1))`),
+	refusals("torch <2.9", "diag", nil,
+		"a diagonal outside a matrix is refused, later it has no elements",
+		`raises(lambda: torch.diag(torch.ones(2, 2), -7), "RuntimeError")`),
+	refusals("torch <2.9", "tril triu tril_ triu_", illegal,
+		"a tensor of less than two dimensions is an IndexError, later a RuntimeError",
+		`type(raised(lambda: torch.zeros(2).TARGET())) is IndexError`),
+	refusals("torch <2.9", "embedding_bag", illegal,
+		"a weight that is no matrix is an IndexError, or is read as one, later a ValueError before the other checks",
+		`type(raised(lambda: F.embedding_bag(torch.zeros(1, 1).long(), torch.zeros(2)))) is IndexError and accepts(lambda: F.embedding_bag(torch.zeros(1, 1).long(), torch.zeros(2, 2, 2)))`),
+	refusals("torch <2.9", "masked_fill masked_fill_ masked_scatter masked_scatter_", byteMask,
+		"masks of uint8 are taken, later bool alone",
+		`accepts(lambda: torch.zeros(1).TARGET(torch.zeros(1, dtype=torch.uint8), torch.tensor(1.)))`),
+	refusals("torch <2.9", "masked_select", byteMask,
+		"masks of uint8 are taken, later bool alone",
+		`accepts(lambda: torch.zeros(1).masked_select(torch.zeros(1, dtype=torch.uint8)))`),
+	refusals("torch <2.15", "pad constant_pad_nd", nil,
+		"a padding that takes more away than it leaves is an IndexError, and one that leaves nothing beside one that adds is refused",
+		`raises(lambda: F.pad(torch.ones(2, 3), (-1, -2, 1, 1)), "RuntimeError", "negative output size")`),
+	refusals("torch <2.9", "local_response_norm", illegal,
+		"a size far below 0 is an IndexError, later a RuntimeError",
+		`type(raised(lambda: F.local_response_norm(torch.ones(1, 3, 4), -13))) is IndexError`),
+	refusals("torch <2.9", "triplet_margin_loss", illegal,
+		"a margin of 0 or less is taken, later refused",
+		`x = torch.ones(1, 2)
+accepts(lambda: F.triplet_margin_loss(x, x, x, margin=0.0))`),
+	refusals("torch <2.9", "hardtanh", illegal,
+		"a min_val above max_val is taken, later refused", `accepts(lambda: F.hardtanh(torch.ones(1), 0.5, -0.5))`),
+	refusals("torch <2.15", "group_norm", nil,
+		"channels without elements, and no channels, are taken, later refused", `accepts(lambda: F.group_norm(torch.ones(1, 1, 0), 1))`),
+	[]verdict.KnownFault{{
+		Reference: "torch <2.15",
+		Target:    "arange",
+		Kinds:     slices.Concat(values, raises, []verdict.Kind{"shape"}),
+		Reason:    "of integers the number of steps is counted after start, end and step are cut to integers, later before",
+		Proof:     `list(torch.arange(0.5, 3, 1.5, dtype=torch.int64).shape) == [3]`,
+	}})
+
+// laterRefusals are what later versions refuse otherwise than Plumb's operators,
+// which follow 1.13 there.
+var laterRefusals = slices.Concat(
+	refusals("torch >=2.15", "maximum minimum max min fmax fmin", complexInput,
+		"complex numbers are refused by a TypeError; before, by a RuntimeError",
+		`type(raised(lambda: torch.TARGET(*[torch.zeros(2, dtype=torch.complex64)] * 2))) is TypeError`),
+	refusals("torch >=2.15", "rnn_relu_cell rnn_tanh_cell gru_cell lstm_cell", illegal,
+		"the sizes of weights and states are checked before they are used; before, some were not",
+		`x, h, w = torch.ones(2), torch.ones(1, 2), torch.ones(8, 2)
+type(raised(lambda: torch.TARGET(x, [h, h] if "lstm" in "TARGET" else h, w, w))) is RuntimeError`),
+	refusals("torch >=2.9", "unflatten", illegal,
+		"a dim out of range is a RuntimeError that quotes the IndexError; before, it was that",
+		`type(raised(lambda: torch.ones(()).unflatten(0, (2, -1)))) is RuntimeError`),
+	refusals("torch >=2.9", "index_add index_add_", illegal,
+		"shapes are compared before indices are read, and a source that is a scalar beside a vector is refused",
+		`raises(lambda: torch.ones(1).TARGET(0, torch.tensor([0]), torch.tensor(1.)), "RuntimeError", "must match")`),
+	refusals("torch >=2.9", "nll_loss", illegal,
+		"a target of more elements than one beside a single sample is a ValueError; before, it was none",
+		`type(raised(lambda: F.nll_loss(torch.ones(2), torch.zeros(2).long()))) is ValueError`),
+	refusals("torch >=2.15", "gaussian_nll_loss", illegal,
+		"var is broadcast against input; before, only a last dimension of 1 was",
+		`accepts(lambda: F.gaussian_nll_loss(torch.ones(3, 2, 5), torch.ones(3, 2, 5), torch.ones(3, 1, 5)))`),
+	refusals("torch >=2.9", "baddbmm baddbmm_", illegal,
+		"an input of another dtype than the matrices is refused; before, it was converted",
+		`one = torch.ones(1, 1, 1)
+raises(lambda: torch.baddbmm(one.long(), one, one), "RuntimeError", "dtypes must be the same")`),
+	refusals("torch >=2.9", "bernoulli_", illegal,
+		"probabilities of another shape are not looked at where there is nothing to draw",
+		`accepts(lambda: torch.zeros(2, 0).bernoulli_(torch.zeros(2, 3)))`),
+	refusals("torch >=2.9", "isin", illegal,
+		"bfloat16 is taken", `accepts(lambda: torch.isin(torch.ones(2).bfloat16(), torch.ones(2).bfloat16()))`),
+	refusals("torch >=2.9", "pad", illegal,
+		"circular pads of fewer dimensions than all but the first two are taken",
+		`accepts(lambda: F.pad(torch.ones(1, 2, 4), (2, 1, 0, 0), "circular"))`),
+	refusals("torch >=2.15", "arange", nil,
+		"of integers a step that is cut to 0 is taken; before, it was refused",
+		`accepts(lambda: torch.arange(0, 4, 0.5, dtype=torch.int64))`),
+	refusals("torch >=2.15", "grid_sample", nil,
+		"bicubic volumes are taken; before, images alone",
+		`accepts(lambda: F.grid_sample(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 2, 2, 2, 3), mode="bicubic"))`),
+	refusals("torch >=2.9", "scaled_dot_product_attention", illegal,
+		"a mask of more dimensions than the product is refused where it enlarges that",
+		`q, k = torch.ones(1, 2), torch.ones(2, 2)
+raises(lambda: F.scaled_dot_product_attention(q, k, k, torch.ones(1, 1, 2)), "RuntimeError", "broadcast shape")`),
+	refusals("torch >=2.15", "rms_norm", illegal,
+		"an input of fewer dimensions than normalized_shape is a ValueError; before, a RuntimeError",
+		`type(raised(lambda: F.rms_norm(torch.ones(()), (3,)))) is ValueError`),
+	refusals("torch", "amax amin aminmax", illegal,
+		"a tensor of more than 64 dimensions is refused",
+		`raises(lambda: torch.ones([1] * 65).TARGET(dim=-1), "RuntimeError", "64 dims")`))
+
+// vanishedNorms are norms of a matrix of zeros, which have many subgradients.
+var vanishedNorms = each([]string{"norm", "matrix_norm"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     grads,
+		When:      func(p *program.Program) bool { return !anyElement(p, 0, func(v float64) bool { return v != 0 }) },
+		Reason:    "the gradient of a norm by singular values at a matrix of zeros is that of one of its decompositions, U·Vᵀ; Plumb's is 0, which is a subgradient too",
+		Proof: of(target, `x = torch.zeros(2, 2, requires_grad=True)
+torch.linalg.TARGET(x, "nuc").backward()
+bool((x.grad != 0).any())`),
+	}
+})
+
+// shortIndex reports an input of int32, among which are the indices.
+func shortIndex(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.I32 })
+}
+
+func byteMask(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.U8 })
+}
