@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	adapterClass = regexp.MustCompile(`(?m)^class (\w+)\(plumb_subject\.Adapter\):`)
+	adapterClass = regexp.MustCompile(`(?m)^class (\w+)\((?:\w+, )?plumb_subject\.Adapter\):`)
 	hasOwnAPI    = regexp.MustCompile(`(?m)^    own\b[^\n]*= True`)
 )
 

@@ -11,13 +11,14 @@ unsupported.
 import linecache
 import os
 import warnings
+from time import perf_counter_ns as now
 
 import plumb_script
 import plumb_torch
 import torch
 from plumb_graphs import refuse
 from plumb_names import Unsupported
-from plumb_torch import adapter, is_lazy, now, targets
+from plumb_torch import adapter, is_lazy, targets
 from torch.nn import Module
 
 Tensor = torch.Tensor

@@ -3,9 +3,11 @@
 Those that cannot be, and those of a part that fails, run one by one.
 """
 
+from time import perf_counter_ns as now
+
 import torch
 from plumb_capture import Captured, Function
-from plumb_torch import adapter, now, targets
+from plumb_torch import adapter, targets
 from torch.autograd import backward as differentiate
 
 

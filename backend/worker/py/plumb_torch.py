@@ -3,18 +3,21 @@ in the mode eager. What the kit does by numpy and by adapters is done at once he
 """
 
 import ctypes
+import functools
 import importlib
 import os
-from time import perf_counter_ns as now
 
+import plumb_measure
 import plumb_subject
 import plumb_targets
 import torch
 from plumb_names import DTYPES, Refusal, Unsupported
+from torch.autograd import backward as differentiate
 from torch.nn import Module, Parameter
 from torch.nn.parameter import is_lazy
 
 Tensor = torch.Tensor
+PLAIN = (Tensor, Parameter)  # the classes of most tensors
 strided = torch.strided
 frombuffer = torch.frombuffer
 memmove = ctypes.memmove
@@ -51,7 +54,7 @@ WORDS = (torch.dtype, torch.device, torch.layout, torch.memory_format)  # the cl
 class Torch(plumb_subject.Adapter):
     name, version = "torch", torch.__version__
     root, tensor_class, module_class = torch, Tensor, Module
-    tensor_classes = (Tensor, Parameter)
+    tensor_classes = PLAIN
     table = None
     watches = True
     scopes = (
@@ -100,7 +103,7 @@ class Torch(plumb_subject.Adapter):
 
     def state(self, module):
         for name, t in module.state_dict(keep_vars=True).items():
-            if t is None or isinstance(t, Tensor) and not is_lazy(t):
+            if t is None or type(t) in PLAIN or isinstance(t, Tensor) and not is_lazy(t):
                 yield name, t
 
     def parameters(self, module):
@@ -122,6 +125,7 @@ def lacks(e):
 
 
 adapter = Torch()
+decode = adapter.decode
 targets = plumb_targets.Targets(adapter)
 
 
@@ -170,7 +174,7 @@ class Run(plumb_subject.Run):
 
     def load(self, entry, requires_grad=False):
         name, offset, shape, strides = entry[:4]
-        t = view(self.memory, adapter.dtype(name), offset, shape, strides)
+        t = view(self.memory, OF_NAME.get(name) or adapter.dtype(name), offset, shape, strides)
         if not ON_CPU:
             t = t.to(DEVICE)
         return t.requires_grad_() if requires_grad else t
@@ -209,10 +213,18 @@ class Run(plumb_subject.Run):
             memmove(memory.base + offset, start, n)
         return ["t", name, offset, t.shape, strides, t.requires_grad]
 
+    def prepared(self, call):
+        f, env = targets[call[0]], self.env
+        args = [decode(a, env) for a in call[1]]
+        if isinstance(f, type) and self.case.get("dtype"):
+            f = functools.partial(adapter.construct, self.case["dtype"], f)
+        return f, args, {name: decode(a, env) for name, a in call[2].items()} if len(call) > 2 else {}
+
     # What calls change.
 
     def kept(self, call, f, args):
-        return [(k, x.detach().clone()) for k, x in self.unnoticed(f, args)]
+        noticed = self.unnoticed(f, args)
+        return [(k, x.detach().clone()) for k, x in noticed] if noticed else noticed
 
     def unnoticed(self, f, args):
         """Lists the values that a call may change without its arguments telling:
@@ -263,6 +275,11 @@ class Run(plumb_subject.Run):
     def requires(self, index):
         return self.env[index].requires_grad
 
+    def differentiate(self, indices, cotangents):
+        if "second" in self.case:
+            return super().differentiate(indices, cotangents)
+        differentiate([self.env[i] for i in indices], cotangents)
+
     def size(self, v):
         return v.numel() * (2 if v.is_complex() else 1)
 
@@ -295,49 +312,4 @@ class Run(plumb_subject.Run):
             entry["stepped"] = self.state(named)
 
     def measured(self, times, backward):
-        """Makes the last call again, with its gradients where asked, after once that
-        does not count; returns the nanoseconds."""
-        call, wanted = self.case["calls"][-1], []
-        f, args, kwargs = self.prepared(call)
-        if backward:
-            args, kwargs = fresh(args, wanted), {name: fresh(a, wanted) for name, a in kwargs.items()}
-        with self.entered(call[3] if len(call) > 3 else ()):
-            cotangents = [torch.ones_like(x) for x in results(f(*args, **kwargs))] if backward else ()
-            if backward and not cotangents:
-                return -1
-            finish_device()
-            t = now()
-            for _ in range(times):
-                v = f(*args, **kwargs)
-                if backward:
-                    torch.autograd.grad(results(v), wanted, cotangents, allow_unused=True)
-            finish_device()
-            return now() - t
-
-
-def fresh(a, wanted):
-    """Returns an argument whose float tensors are leaves, which it adds to `wanted`
-    as it does parameters of modules."""
-    if isinstance(a, (list, tuple)):
-        return type(a)([fresh(x, wanted) for x in a])
-    if isinstance(a, Module):
-        wanted.extend(p for p in a.parameters() if p.requires_grad)
-    if isinstance(a, Tensor) and (a.is_floating_point() or a.is_complex()):
-        a = a.detach().requires_grad_()
-        wanted.append(a)
-    return a
-
-
-def results(v):
-    """Lists the tensors of a result that can be differentiated."""
-    if isinstance(v, Tensor):
-        return [v] if v.requires_grad else []
-    if isinstance(v, (list, tuple)):
-        return [x for e in v for x in results(e)]
-    return []
-
-
-def finish_device():
-    synchronize = getattr(getattr(torch, DEVICE.type, None), "synchronize", None)
-    if synchronize and not ON_CPU:
-        synchronize()
+        return plumb_measure.measured(self, times, backward, None if ON_CPU else getattr(torch, DEVICE.type, None))
