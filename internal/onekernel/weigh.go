@@ -109,11 +109,16 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 	return nil
 }
 
-// wrong reports whether a case that the kernel answers misaligns. Where finite
-// arguments at the ends of a dtype overflow in the reference, how they do follows
-// from the order of its operations, which nothing asks of a kernel.
+// wrong reports whether a case that the kernel answers misaligns.
 func (r *result) wrong() bool {
-	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !(r.Regime == Extremes && !finite(r.ref))
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !r.overflows()
+}
+
+// overflows reports whether finite arguments at the ends of a dtype overflow on
+// either side: how they do follows from the order of operations, and from the
+// accumulator, which nothing asks of a kernel.
+func (r *result) overflows() bool {
+	return r.Regime == Extremes && !(finite(r.ref) && finite(r.kernel))
 }
 
 // finite reports whether all elements of results are.
@@ -286,7 +291,7 @@ func (s *Session) right() int {
 
 // fine reports whether a case was answered, and rightly.
 func (r *result) fine() bool {
-	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && (r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.tolerated())
+	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && (r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.tolerated() || r.overflows())
 }
 
 // trials is how many smaller cases are tried.
