@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,7 +98,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		fl.BoolVar(&f.json, "json", false, "print the report as one JSON object, the last line")
 		fl.BoolVarP(&f.quiet, "quiet", "q", false, "print the verdict only")
-		fl.StringVar(&f.bundle, "bundle", "", "write what reproduces a finding into this folder")
+		fl.Var(folder(&f.bundle), "bundle", "the folder of what reproduces a finding (default: one in the user's cache; none writes none)")
 	})
 	bars(cmd, "grad", "no-grad")
 }
@@ -111,10 +112,8 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return harness(err)
 	}
-	if f.bundle != "" && rep.Smallest != nil {
-		if err := rep.Bundle(f.bundle, cfg); err != nil {
-			return harness(err)
-		}
+	if err := f.keep(cmd.Context(), rep, cfg); err != nil {
+		return harness(err)
 	}
 	if err := f.print(cmd.OutOrStdout(), rep); err != nil {
 		return err
@@ -126,6 +125,23 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitNothing, nil}
 	}
 	return &exitError{exitFindings, nil}
+}
+
+// keep writes the bundle of the smallest call: into the folder that is given, or one
+// of its own beside the findings of runs.
+func (f *kernelFlags) keep(ctx context.Context, rep *onekernel.Report, cfg *onekernel.Config) error {
+	if rep.Smallest == nil || f.bundle == "none" {
+		return nil
+	}
+	dir := f.bundle
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("%w: say where with --bundle", err)
+		}
+		dir = filepath.Join(cache, "plumb", "kernels", rep.ID())
+	}
+	return rep.WriteBundle(ctx, dir, cfg)
 }
 
 // config reads the command line.

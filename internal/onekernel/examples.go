@@ -168,6 +168,7 @@ func (p *problem) signature(ctx context.Context, c *Case) (*Signature, error) {
 		}
 		e.fill(in)
 		sig.add(*in)
+		sig.Args[len(sig.Args)-1].State = true
 	}
 	return sig, nil
 }

@@ -72,17 +72,22 @@ type host struct {
 
 // describe is what a worker tells of its function.
 type described struct {
-	Parameters  []struct{ Name string } `json:"parameters"`
-	Takes       []*string               `json:"takes"`
-	Destination bool                    `json:"destination"`
-	DTypes      []string                `json:"dtypes"`
-	Contiguous  bool                    `json:"contiguous"`
-	Evidence    [][2]string             `json:"evidence"`
-	Examples    []exampleInput          `json:"examples"`
-	Init        json.RawMessage         `json:"init"`
-	State       []stateEntry            `json:"state"`
-	Sizes       map[string]int          `json:"sizes"`
-	Error       string                  `json:"error"`
+	Parameters  []parameter     `json:"parameters"`
+	Takes       []*string       `json:"takes"`
+	Destination bool            `json:"destination"`
+	DTypes      []string        `json:"dtypes"`
+	Contiguous  bool            `json:"contiguous"`
+	Evidence    [][2]string     `json:"evidence"`
+	Examples    []exampleInput  `json:"examples"`
+	Init        json.RawMessage `json:"init"`
+	State       []stateEntry    `json:"state"`
+	Sizes       map[string]int  `json:"sizes"`
+	Error       string          `json:"error"`
+}
+
+type parameter struct {
+	Name    string `json:"name"`
+	Keyword bool   `json:"keyword"` // only
 }
 
 type exampleInput struct {
@@ -137,6 +142,7 @@ type Session struct {
 	judge     *judge.Judge
 	table     *op.Table
 	maker     *maker
+	params    []string // of the reference, by which the kernel's are known; nil where their order tells
 	traced    *traced
 	told      described // by the kernel's process
 	refTold   described // by the reference's
@@ -215,12 +221,13 @@ func (s *Session) open(ctx context.Context) error {
 			return err
 		}
 		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
-		spec["params"], spec["tensors"], spec["required"] = literal.Params()
+		s.params, spec["tensors"], spec["required"] = literal.Params()
 	}
 	if c.Inputs != nil {
-		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
+		s.params, spec["tensors"], spec["required"] = c.Inputs.names()
 		spec["sizes"] = c.Inputs.places()
 	}
+	spec["params"] = s.params
 	var err error
 	if s.kernel, err = openHost(ctx, c, spec); err != nil {
 		return err
@@ -518,7 +525,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": []string{"end", "start"}[c.Index%2], "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.Index%2 == 0,
+		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.training(),
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -545,6 +552,12 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	}
 	return o, seen, err
 }
+
+// guard says on which side of a case's arguments nothing can be read.
+func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
+
+// training reports whether the model of a problem's case trains.
+func (c *Case) training() bool { return c.Index%2 == 0 }
 
 // again loads the kernel in a new process.
 func (s *Session) again(ctx context.Context) error {

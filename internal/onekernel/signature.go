@@ -62,6 +62,7 @@ type Arg struct {
 	Choices []any
 	Sizes   []Size // of an attribute that is a shape
 	Keyword bool
+	State   bool // a parameter or buffer of a problem's model
 }
 
 // Signature says which arguments both functions take, and their sizes.
