@@ -611,7 +611,7 @@ func (s *Session) results(c *Case) ([][3]any, error) {
 			}
 		}
 	}
-	var out [][3]any
+	out := [][3]any{}
 	for _, m := range metas {
 		out = append(out, [3]any{m.DType.String(), m.Shape, nil})
 	}
