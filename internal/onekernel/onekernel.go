@@ -407,18 +407,17 @@ func (s *Session) run(ctx context.Context) error {
 		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
 			break
 		}
-		c, err := s.maker.draw(i)
+		c, err := s.trial(ctx, i)
 		if err != nil {
-			s.untraced["not drawn: "+err.Error()]++
-			continue
-		}
-		if err := s.keep(ctx, c); err != nil {
 			return err
+		}
+		if c == nil {
+			continue
 		}
 		for n := range twins(i) {
 			t, err := s.maker.twin(c, n+1)
 			if err == nil {
-				err = s.keep(ctx, t)
+				_, err = s.keep(ctx, t)
 			}
 			if err != nil {
 				return err
@@ -434,8 +433,30 @@ func (s *Session) run(ctx context.Context) error {
 	return nil
 }
 
-// keep runs a case and keeps what came of it.
-func (s *Session) keep(ctx context.Context, c *Case) error {
+// trial draws case i and runs it. One of the first draws that the reference refuses in
+// another dtype is made in the first instead.
+func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
+	dtypes := []tensor.DType{s.maker.dtype(i)}
+	if plain := s.maker.promises.DTypes[0]; i < len(first) && plain != dtypes[0] {
+		dtypes = append(dtypes, plain)
+	}
+	var c *Case
+	for _, dt := range dtypes {
+		var err error
+		if c, err = s.maker.draw(i, dt); err != nil {
+			s.untraced["not drawn: "+err.Error()]++
+			continue
+		}
+		kept, err := s.keep(ctx, c)
+		if kept || err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// keep runs a case and keeps what came of it, if the reference takes it.
+func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 	if s.detached {
 		s.withoutGradients(c)
 	}
@@ -443,7 +464,7 @@ func (s *Session) keep(ctx context.Context, c *Case) error {
 	if r != nil {
 		s.outcomes = append(s.outcomes, r)
 	}
-	return err
+	return r != nil, err
 }
 
 // twins is how many calls follow case i in the same memory: after the first case more
