@@ -66,8 +66,8 @@ type step struct {
 // of any usual size; each regime; each layout; empty. The first ten have each of these
 // once.
 var first = []step{
-	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {1027, Offset, Contiguous}, {17, Negative, Transposed},
-	{33, NonFinite, Expanded}, {31, ConstRows, Contiguous}, {7, Ties, Sliced}, {0, Usual, Contiguous}, {63, Extremes, Contiguous},
+	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
+	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
 	{-1, Usual, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {5, ZeroRows, Expanded}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
 	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded},
 }

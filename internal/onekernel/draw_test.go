@@ -86,6 +86,9 @@ func TestTheFirstTenDraws(t *testing.T) {
 				t.Errorf("%v: no %s among the first ten", dtypes, what)
 			}
 		}
+		if !slices.ContainsFunc(all, func(c *Case) bool { return c.width() > 1024 }) || !slices.ContainsFunc(all, func(c *Case) bool { return c.width() > 1 && !power(c.width()) }) {
+			t.Errorf("%v: no row of more than one block, or of a part of one, among the first ten", dtypes)
+		}
 		for _, dt := range dtypes {
 			if !slices.ContainsFunc(all, func(c *Case) bool { return c.DType == dt }) {
 				t.Errorf("%v: no %s among the first ten", dtypes, dt)
