@@ -82,7 +82,7 @@ type described struct {
 	Init        json.RawMessage `json:"init"`
 	State       []stateEntry    `json:"state"`
 	Sizes       map[string]int  `json:"sizes"`
-	Error       string          `json:"error"`
+	Mistake     string          `json:"mistake"` // of who names the function
 }
 
 type parameter struct {
@@ -178,8 +178,7 @@ func (c *Config) target() string {
 	return c.Against
 }
 
-// Judge judges a kernel. The error is a fault of the harness, or says what is wrong
-// with the configuration.
+// Judge judges a kernel. The error is a *Mistake of who asks, or a fault of the harness.
 func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}, earlier: map[string]uint64{}}
 	defer s.close()
@@ -218,7 +217,7 @@ func (s *Session) open(ctx context.Context) error {
 	if c.Reference == nil && c.Inputs == nil {
 		d, err := Choose(ops.Table(), c.Against)
 		if err != nil {
-			return err
+			return &Mistake{err}
 		}
 		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
 		s.params, spec["tensors"], spec["required"] = literal.Params()
@@ -267,6 +266,8 @@ func (s *Session) describe(ctx context.Context) error {
 		return &errNothing{"the process ended while the kernel was loaded: " + lost.Message}
 	case err != nil:
 		return &errNothing{"the kernel could not be loaded: " + err.Error()}
+	case s.told.Mistake != "":
+		return &Mistake{errors.New(s.told.Mistake)}
 	}
 	for _, e := range s.told.Evidence {
 		s.add(finding{Kind: e[0], Text: e[1]})
@@ -290,7 +291,10 @@ func (s *Session) openReference(ctx context.Context) error {
 	}
 	s.reference, s.info = h, "torch "+h.Info().Version
 	if err := h.ask(ctx, map[string]any{"describe": nil}, &s.refTold); err != nil {
-		return fmt.Errorf("the reference %s: %w", cmp.Or(of.File, of.Name), err)
+		return &Mistake{fmt.Errorf("the reference %s: %w", cmp.Or(of.File, of.Name), err)}
+	}
+	if s.refTold.Mistake != "" {
+		return &Mistake{errors.New("--against: " + s.refTold.Mistake)}
 	}
 	return nil
 }
