@@ -62,13 +62,14 @@ type step struct {
 	layout Layout
 }
 
-// first are the draws that come first in every dtype: sizes 1, 2ᵏ, 2ᵏ±1, a prime,
-// more than one block of any usual size; each regime; each layout; empty.
+// first are the draws that come first: sizes 1, 2ᵏ, 2ᵏ±1, a prime, more than one block
+// of any usual size; each regime; each layout; empty. The first ten have each of these
+// once.
 var first = []step{
-	{-1, Usual, Contiguous}, {129, Offset, Contiguous}, {1, Usual, Contiguous}, {64, Large, Contiguous}, {17, Negative, Transposed},
-	{1027, Usual, Contiguous}, {31, ConstRows, Contiguous}, {33, NonFinite, Contiguous}, {7, Ties, Sliced}, {0, Usual, Contiguous},
-	{5, ZeroRows, Expanded}, {63, Extremes, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
-	{513, Negative, Contiguous}, {32, Tiny, Expanded},
+	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
+	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
+	{-1, Usual, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {5, ZeroRows, Expanded}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
+	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded},
 }
 
 // later are the sizes of the symbol in focus in draws beyond the first.
@@ -105,16 +106,25 @@ type maker struct {
 	problem   *problem                    // nil where the cases are of a function
 }
 
-// draw makes case i: of a dtype's plan the first draws, then random ones.
-func (m *maker) draw(i int) (*Case, error) {
-	dt := m.promises.DTypes[0]
+// dtype is that of case i: every second one is of another dtype than the first. In the
+// second round of the first draws those are of the first dtype that were of another.
+func (m *maker) dtype(i int) tensor.DType {
+	all := m.promises.DTypes
+	if i%len(first) == i || i >= 2*len(first) {
+		i++
+	}
+	if others := all[1:]; len(others) > 0 && i%2 == 0 {
+		return others[i/2%len(others)]
+	}
+	return all[0]
+}
+
+// draw makes case i in a dtype: the first draws, twice where there are several dtypes,
+// then random ones.
+func (m *maker) draw(i int, dt tensor.DType) (*Case, error) {
 	n := i
-	if len(m.promises.DTypes) > 1 { // every second case is of another dtype than the first
-		if n = i / 2; i%2 == 1 {
-			others := m.promises.DTypes[1:]
-			dt = others[n%len(others)]
-			n = n / len(others)
-		}
+	if len(m.promises.DTypes) > 1 && i < 2*len(first) {
+		n = i % len(first)
 	}
 	var last error
 	for try := range attempts {

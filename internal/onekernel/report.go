@@ -18,6 +18,7 @@ type Report struct {
 	// When says which draws show the mistake, as "only at sizes that are no power of two".
 	When     string    `json:"when,omitempty"`
 	Smallest *Smallest `json:"smallest,omitempty"`
+	Bundle   *Bundle   `json:"bundle,omitempty"` // of the smallest call
 	// Evidence is all that was seen beside the results.
 	Evidence []Reason `json:"evidence,omitempty"`
 	Tried    Tried    `json:"tried"`
@@ -54,7 +55,8 @@ type Smallest struct {
 	Limit   string `json:"limit,omitempty"`
 	Reason  string `json:"reason"`
 
-	result *result
+	result  *result
+	session *Session
 }
 
 // Tried says what was drawn.
@@ -109,6 +111,7 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 		rep.Smallest = smallestOf(small)
+		rep.Smallest.session = s
 	}
 	rep.Seconds = time.Since(s.start).Seconds()
 	return rep, nil

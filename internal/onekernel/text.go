@@ -50,6 +50,9 @@ func (r *Report) Text() string {
 			line("  %s", short(s.Reason))
 		}
 	}
+	if r.Bundle != nil {
+		line("  bundle: %s", r.Bundle)
+	}
 	for _, e := range r.Evidence {
 		line("evidence: %s%s", short(e.Text), times(e.Cases))
 	}

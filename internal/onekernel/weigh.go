@@ -394,10 +394,13 @@ func (s *Session) when() string {
 		trait{"only for empty tensors", func(r *result) bool { return r.smallest() == 0 }},
 		trait{"only in the gradient", func(r *result) bool { return gradientOnly(r) }},
 		trait{"only where gradients are asked for", func(r *result) bool { return r.Grad }},
+		trait{"only at widths that are no power of two", func(r *result) bool { return r.width()&(r.width()-1) != 0 }},
 		trait{"only at sizes that are no power of two", func(r *result) bool {
 			return slices.ContainsFunc(r.lengths(), func(n int) bool { return n&(n-1) != 0 })
 		}},
 	)
+	narrowest := slices.MinFunc(bad, func(a, b *result) int { return cmp.Compare(a.width(), b.width()) }).width()
+	traits = append(traits, trait{fmt.Sprintf("only at widths of %d and more", narrowest), func(r *result) bool { return r.width() >= narrowest }})
 	sizes := map[int]bool{}
 	for _, r := range bad {
 		sizes[slices.Max(append(r.lengths(), 0))] = true
@@ -423,6 +426,16 @@ func (c *Case) lengths() []int {
 		all = append(all, c.Sizes[name])
 	}
 	return all
+}
+
+// width is the size of the last dimension of the first tensor that has one.
+func (c *Case) width() int {
+	for i := range c.program.Inputs {
+		if shape := c.program.Inputs[i].Shape; len(shape) > 0 {
+			return shape[len(shape)-1]
+		}
+	}
+	return 0
 }
 
 func (c *Case) smallest() int { return slices.Min(append(c.lengths(), 1)) }

@@ -149,7 +149,7 @@ def function(spec):
     f = getattr(module, spec["name"], None)
     if not callable(f):
         there = [k for k, v in vars(module).items() if callable(v) and not k.startswith("_") and getattr(v, "__module__", None) == module.__name__]
-        raise AttributeError("%s has no function %s; it has %s" % (os.path.basename(spec["file"]), spec["name"], ", ".join(there) or "none"))
+        raise Refusal("%s has no function %s; it has %s" % (os.path.basename(spec["file"]), spec["name"], ", ".join(there) or "none"))
     extra = {}
     if callable(getattr(module, "get_inputs", None)):
         extra["examples"] = [described(v) for v in module.get_inputs()]
@@ -161,7 +161,10 @@ def operator(spec):
     name = spec["name"]
     found = torch.ops if "::" in name else importlib.import_module(name.split(".")[0])
     for part in name.split("::") if "::" in name else name.split(".")[1:]:
-        found = getattr(found, part)
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise Refusal("there is no %s" % name) from None
     return Kernel(spec, found)
 
 

@@ -11,6 +11,7 @@ import operator
 import re
 from time import perf_counter_ns as now
 
+import plumb_check as kernel  # plumb_subject.kernel.check judges one function
 import plumb_table
 from plumb_names import DENIED, DTYPES, TYPES, Unsupported, is_open
 
