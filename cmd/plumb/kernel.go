@@ -63,7 +63,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 	group(cmd, "What is drawn", func(fl *pflag.FlagSet) {
 		fl.StringVar(&f.Inputs, "inputs", "", "the arguments, such as 'x: f32[B,S,H], i: i64[B] < V, dim = -1'; equal names are equal sizes")
 		fl.StringArrayVar(&f.Fix, "fix", nil, "a parameter of the reference that the function lacks, as NAME=VALUE; may be repeated")
-		fl.IntVarP(&f.Cases, "number", "n", f.Cases, "calls at most")
+		fl.VarP(wholeNumber(&f.Cases, 1), "number", "n", "calls at most")
 		fl.DurationVar(&f.Budget, "for", f.Budget, "begin no call after this time")
 		fl.Var(anySeed(&f.given), "seed", "the seed of all calls (default: a new one, which is printed)")
 	})
