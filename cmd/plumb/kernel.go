@@ -22,8 +22,12 @@ type kernelFlags struct {
 	onekernel.Options
 	given       *uint64
 	json, quiet bool
+	verbose     bool
 	bundle      string
 }
+
+// longestLine bounds the line of a call, in bytes.
+const longestLine = 600
 
 func newKernel() *cobra.Command {
 	f := &kernelFlags{Options: onekernel.Defaults()}
@@ -84,6 +88,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		fl.BoolVar(&f.json, "json", false, "print the report as one JSON object, the last line")
 		fl.BoolVarP(&f.quiet, "quiet", "q", false, "print the verdict only")
+		fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per call")
 		fl.Var(folder(&f.bundle), "bundle", "the folder of what reproduces a finding (default: one in the user's cache; none writes none)")
 	})
 	bars(cmd, "grad", "no-grad")
@@ -101,6 +106,9 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 		return harness(err)
 	} else if err != nil {
 		return usage(err)
+	}
+	if f.verbose {
+		cfg.Told = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), backend.Printable(line, longestLine)) }
 	}
 	rep, err := onekernel.Judge(cmd.Context(), *cfg)
 	if mistake := (*onekernel.Mistake)(nil); errors.As(err, &mistake) {

@@ -319,6 +319,9 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 		in.Shape = []int{}
 	}
 	in.Fill = of.fill(c, k)
+	if len(of.Among) > 0 {
+		in.Fill = among(in, of.Among)
+	}
 	in.Strides = c.strides(in.Shape, src)
 	in.RequiresGrad = c.Grad && in.DType.IsDifferentiable() && !of.NoGrad
 	return in, nil
@@ -343,10 +346,24 @@ func (in *Input) fill(c *Case, k int) program.Fill {
 		}
 	case in.Bounded:
 		f.Dist, f.Lo, f.Hi = program.Uniform, in.Lo, in.Hi
+		if c.Regime == Zeros && in.Lo <= 0 && 0 <= in.Hi {
+			f.Special = program.Zeros
+		}
 	case in.free():
 		in.regime(&f, c.Regime)
 	}
 	return f
+}
+
+// among makes the elements of an input of a few values, as its fill draws them.
+func among(in *program.Input, values []float64) program.Fill {
+	drawn := *in
+	drawn.Strides, drawn.Fill = nil, program.Fill{Dist: program.Integer, Lo: 0, Hi: float64(len(values)), Key: in.Fill.Key}
+	data := drawn.Materialize()
+	for i := range data.Len() {
+		data.Set(i, complex(values[int(real(data.At(i)))], 0))
+	}
+	return program.Fill{Dist: program.Literal, Data: data}
 }
 
 func (in *Input) regime(f *program.Fill, r Regime) {

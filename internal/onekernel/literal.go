@@ -132,6 +132,9 @@ func (l *Literal) generalise(call *op.Call, dt tensor.DType) (*Signature, error)
 				arg.Sizes = sizes(shape, false)
 			}
 			arg.Choices = []any{program.FromOp(v)}
+			if flag, ok := v.(bool); ok && takes && !given { // beside arguments with which no sample has it
+				arg.Choices = append(arg.Choices, flag, !flag)
+			}
 		}
 		sig.Args = append(sig.Args, arg)
 	}
@@ -171,6 +174,7 @@ func (l *Literal) input(sig *Signature, name, param string, v op.Value, dt tenso
 		lo, hi := ends(t)
 		if !in.isFloat() {
 			in.Lo, in.Hi, in.Bounded = lo, hi+1, true
+			in.Among = values(t)
 		} else if lo >= 0 {
 			in.Lo, in.Hi, in.Bounded = lo, max(hi, lo+1), true
 		}
@@ -209,4 +213,21 @@ func Legal(table *op.Table, p *program.Program) bool {
 	}
 	_, err = bound.Infer()
 	return err == nil
+}
+
+// few is how many values of an integer sample are taken for all that there are.
+const few = 3
+
+// values lists the values of a tensor, nil where they are more than a few.
+func values(t *tensor.Tensor) []float64 {
+	var all []float64
+	for i := range t.Len() {
+		if v := real(t.At(i)); !slices.Contains(all, v) {
+			if all = append(all, v); len(all) > few {
+				return nil
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }

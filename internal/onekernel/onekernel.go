@@ -60,8 +60,8 @@ type Config struct {
 	Memory  int64         // bytes of address space of the kernel's process; 0 for no limit
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
-	// Progress is told after each case.
-	Progress func(done, of int)
+	// Told is called after each case, where it is set, with its line.
+	Told func(line string)
 }
 
 // host is a worker with a function in it.
@@ -144,6 +144,7 @@ type Session struct {
 	maker     *maker
 	params    []string // of the reference, by which the kernel's are known; nil where their order tells
 	traced    *traced
+	pointwise bool      // the reference is a function of each element
 	told      described // by the kernel's process
 	refTold   described // by the reference's
 	outcomes  []*result
@@ -163,6 +164,8 @@ type result struct {
 	kernel   *backend.Outcome
 	ref      *backend.Outcome
 	problems []finding
+	// misaligned says that the results differ by more than a kernel may be off.
+	misaligned bool
 }
 
 // errNothing says that a kernel cannot be judged at all.
@@ -244,6 +247,7 @@ func (s *Session) open(ctx context.Context) error {
 				literal.Takes = append(literal.Takes, *name)
 			}
 		}
+		s.pointwise = literal.Def.ScalarFunction()
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {
@@ -427,9 +431,6 @@ func (s *Session) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if s.cfg.Progress != nil {
-			s.cfg.Progress(i+1, s.cfg.Cases)
-		}
 		if s.enough() {
 			break
 		}
@@ -467,6 +468,9 @@ func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 	r, err := s.one(ctx, c)
 	if r != nil {
 		s.outcomes = append(s.outcomes, r)
+		if s.cfg.Told != nil {
+			s.cfg.Told(r.line())
+		}
 	}
 	return r != nil, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 )
 
@@ -115,6 +116,21 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 	}
 	rep.Seconds = time.Since(s.start).Seconds()
 	return rep, nil
+}
+
+// line says of a case what came of it, and its call.
+func (r *result) line() string {
+	word := "right"
+	switch {
+	case len(r.problems) > 0:
+		word = r.problems[0].Text
+	case r.kernel.Status != backend.OK:
+		word = "refused: " + refusal(r)
+	case r.verdict.Word != verdict.Aligned:
+		word = "right, " + string(r.verdict.Word) + ": " + r.verdict.Reason
+	}
+	calls := strings.Split(strings.TrimSpace(r.program.String()), "\n")
+	return fmt.Sprintf("%3d %s: %s: %s", r.Index, r.Case, calls[len(calls)-1-len(r.program.Backward)], word)
 }
 
 // simplest is the failing case with the fewest elements, of a kind of problem.

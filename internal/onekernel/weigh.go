@@ -90,7 +90,7 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 		say("aliases", fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0]))
 	}
 	old := s.repeated(r)
-	if r.wrong() {
+	if r.misaligned = s.wrong(r); r.misaligned {
 		say(string(r.verdict.Kind), r.verdict.Reason)
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
@@ -110,30 +110,14 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 }
 
 // wrong reports whether a case that the kernel answers misaligns.
-func (r *result) wrong() bool {
-	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !r.overflows()
+func (s *Session) wrong(r *result) bool {
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r)
 }
 
-// overflows reports whether finite arguments at the ends of a dtype overflow on
-// either side: how they do follows from the order of operations, and from the
-// accumulator, which nothing asks of a kernel.
-func (r *result) overflows() bool {
-	return r.Regime == Extremes && !(finite(r.ref) && finite(r.kernel))
-}
-
-// finite reports whether all elements of results are.
-func finite(o *backend.Outcome) bool {
-	for _, v := range o.Values {
-		for _, t := range leaves(v) {
-			for i := range t.Len() {
-				if z := t.At(i); cmplx.IsNaN(z) || cmplx.IsInf(z) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
+// overflows reports whether a case of the ends of a dtype says nothing: where terms are
+// multiplied or summed, what overflows on the way, or vanishes, follows from the
+// order of operations and from the accumulator, which nothing asks of a kernel.
+func (s *Session) overflows(r *result) bool { return r.Regime == Extremes && !s.pointwise }
 
 // telling is how many different finite numbers a result has to have for its being
 // the same as another one to mean something: overflows and saturation are alike.
@@ -207,8 +191,30 @@ const Slack = 8
 // beyond Slack times its limit. What has to be equal has no such limit.
 func (r *result) tolerated() bool {
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
-		return d.Diff.Rule != compare.Distance || !(d.Diff.WorstRatio <= Slack)
+		return d.Diff.Rule != compare.Distance || !(d.Diff.WorstRatio <= Slack) && !r.rounding(&d)
 	})
+}
+
+// roundings is how many units in the last place of a gradient's largest element any
+// of its elements may be off: by another formula it is a difference of terms that
+// are as large.
+const roundings = 4
+
+// rounding reports whether a difference of gradients is of that size.
+func (r *result) rounding(d *verdict.Difference) bool {
+	if d.Where.Part != backend.PartGrad {
+		return false
+	}
+	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == d.Where.Name })
+	if at < 0 || r.ref.Slots[at].Tensor == nil {
+		return false
+	}
+	t := r.ref.Slots[at].Tensor
+	largest := 0.0
+	for i := range t.Len() {
+		largest = max(largest, cmplx.Abs(t.At(i)))
+	}
+	return float64(d.Diff.MaxAbs) <= 2*roundings*compare.Roundoff(t.DType())*largest
 }
 
 // ending says how the kernel's process ended.
@@ -291,7 +297,8 @@ func (s *Session) right() int {
 
 // fine reports whether a case was answered, and rightly.
 func (r *result) fine() bool {
-	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && (r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.tolerated() || r.overflows())
+	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && !r.misaligned &&
+		(r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.verdict.Word == verdict.Misaligned)
 }
 
 // trials is how many smaller cases are tried.
