@@ -322,7 +322,9 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	if len(of.Among) > 0 {
 		in.Fill = among(in, of.Among)
 	}
-	in.Strides = c.strides(in.Shape, src)
+	if !of.NoGrad { // others may be changed in place, as running statistics are
+		in.Strides = c.strides(in.Shape, src)
+	}
 	in.RequiresGrad = c.Grad && in.DType.IsDifferentiable() && !of.NoGrad
 	return in, nil
 }
