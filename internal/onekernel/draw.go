@@ -194,7 +194,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		case k == focus && s.size >= 0:
 			n = s.size
 		case s.round():
-			n *= 8
+			n = 8
 		}
 		c.Sizes[name] = m.within(src, name, n)
 	}
