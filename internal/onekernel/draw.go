@@ -72,6 +72,10 @@ var first = []step{
 	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded},
 }
 
+// round reports whether all sizes are to be multiples of 8, as some kernels demand:
+// where the size in focus is a power of two.
+func (s step) round() bool { return s.size >= 8 && s.size&(s.size-1) == 0 }
+
 // later are the sizes of the symbol in focus in draws beyond the first.
 var later = []int{1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 191, 255, 256, 257, 384, 500, 511, 512, 513, 700, 1000, 1023, 1024, 1025, 1500, 2047, 2049, 3001, 4096, 5000}
 
@@ -186,8 +190,11 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	for k, name := range symbols {
 		n := int(src.Int(1, 6))
-		if k == focus && s.size >= 0 {
+		switch {
+		case k == focus && s.size >= 0:
 			n = s.size
+		case s.round():
+			n = 8
 		}
 		c.Sizes[name] = m.within(src, name, n)
 	}

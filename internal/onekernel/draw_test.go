@@ -97,6 +97,17 @@ func TestTheFirstTenDraws(t *testing.T) {
 	}
 }
 
+// TestRoundSizes: a kernel that takes multiples of 8 alone has calls to answer.
+func TestRoundSizes(t *testing.T) {
+	for i, c := range cases(t, makerOf(t, "a: float[M,K], b: float[K,N]", tensor.F32), 10) {
+		if !slices.ContainsFunc(c.lengths(), func(n int) bool { return n%8 != 0 || n == 0 }) {
+			return
+		}
+		t.Logf("case %d has %v", i, c.lengths())
+	}
+	t.Error("none of the first ten calls has multiples of 8 alone")
+}
+
 // TestBothHalvesOfTheFirstDraws: in two rounds the first dtype has each of them.
 func TestBothHalvesOfTheFirstDraws(t *testing.T) {
 	seen := map[step]bool{}

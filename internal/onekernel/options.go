@@ -151,14 +151,16 @@ func (o *Options) reference(form string) (*Source, error) {
 }
 
 func (o *Options) promises(cfg *Config) error {
+	var promised []tensor.DType
 	for _, name := range o.DTypes {
 		dt, err := tensor.ParseDType(name)
 		if err != nil {
 			return fmt.Errorf("--dtypes: %w", err)
 		}
-		if len(cfg.DTypes) == 0 || o.Inputs == "" {
-			cfg.DTypes = append(cfg.DTypes, dt)
-		}
+		promised = append(promised, dt)
+	}
+	if promised != nil {
+		cfg.DTypes = promised
 	}
 	for _, name := range o.Layouts {
 		l, err := ParseLayout(name)

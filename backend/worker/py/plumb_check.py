@@ -48,7 +48,7 @@ def place(fn):
 def flags(options):
     """Returns options as flags: for_="5s" and no_empty=True are --for=5s and --no-empty."""
     for name, value in options.items():
-        flag = "--" + name.strip("_").replace("_", "-")
+        flag = ("-" if len(name) == 1 else "--") + name.strip("_").replace("_", "-")
         for v in value if isinstance(value, (list, tuple)) else [value]:
             if v is not None and v is not False:
                 yield flag if v is True else "%s=%s" % (flag, v)

@@ -81,6 +81,8 @@ class Kernel:
         self.f, self.reference, self.out, self.extra = f, (spec.get("params") or []), (), extra or {}
         self.tensors = set(spec.get("tensors") or self.reference)
         self.parameters = parameters(f)
+        if self.parameters is None:  # it has those of the reference
+            self.parameters = [{"name": r, "required": False, "keyword": r not in self.tensors, "default": ""} for r in self.reference]
         first = self.parameters[0]["name"] if self.parameters else ""
         required = [p for p in self.parameters if p["required"]]
         self.destination = first.lower() in OUTPUTS and first not in self.reference and len(required) > spec.get("required", len(required))
@@ -134,11 +136,14 @@ class Kernel:
 
 
 def parameters(f):
+    """Lists a function's parameters; None where it tells of none, as one in C or of *args does."""
     try:
         found = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
-        return []
+        return None
     kinds = inspect.Parameter
+    if found and all(p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) for p in found):
+        return None
     return [{"name": p.name, "required": p.default is kinds.empty, "keyword": p.kind is kinds.KEYWORD_ONLY,
              "default": repr(p.default) if p.default is not kinds.empty else ""}
             for p in found if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
