@@ -81,6 +81,8 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.BoolVar(&f.NoGrad, "no-grad", false, "it has none")
 	})
 	group(cmd, howJudged, func(fl *pflag.FlagSet) {
+		fl.StringVar(&f.Precision, "precision", "", "its arithmetic: tf32 (products of 11 bits) or fast (approximate functions); the limits are as many times wider (default full)")
+		fl.StringVar(&f.Accumulate, "accumulate", "", "what it sums half dtypes in: float32 (the default) or half")
 		fl.BoolVar(&f.NoFallback, "no-fallback", false, "a function that calls what it is to replace is a finding")
 		fl.BoolVar(&f.AllowLimited, "allow-limited", false, "a function that refuses calls, and is right where it answers, passes")
 		fl.DurationVar(&f.Timeout, "timeout", f.Timeout, "of one call")

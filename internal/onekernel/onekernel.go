@@ -58,6 +58,10 @@ type Config struct {
 	Budget  time.Duration // after which no further case is begun
 	Timeout time.Duration // of a case
 	Memory  int64         // bytes of address space of the kernel's process; 0 for no limit
+	// Precision is what the kernel says of its arithmetic, "" for Full, and HalfSums
+	// that it sums in its dtype where that is a half one.
+	Precision Precision
+	HalfSums  bool
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
 	// Told is called after each case, where it is set, with its line.
@@ -164,6 +168,7 @@ type result struct {
 	kernel   *backend.Outcome
 	ref      *backend.Outcome
 	problems []finding
+	slack    float64 // times a limit that a difference may be
 	// misaligned says that the results differ by more than a kernel may be off.
 	misaligned bool
 }
@@ -519,7 +524,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 			return nil, err
 		}
 	}
-	r := &result{Case: c}
+	r := &result{Case: c, slack: s.cfg.slack(c)}
 	job := backend.NewJob(c.program)
 	var err error
 	if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ type Options struct {
 	DTypes, Layouts, Sizes []string
 	NoEmpty, NoNonFinite   bool
 	Grad, NoGrad           bool
+
+	Precision  string // "full", "tf32" or "fast"
+	Accumulate string // "float32" or "half"
 
 	NoFallback   bool
 	AllowLimited bool
@@ -68,6 +72,9 @@ func (o *Options) Config() (*Config, error) {
 	}
 	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, NoFallback: o.NoFallback, Seed: o.Seed}
 	var err error
+	if cfg.Precision, cfg.HalfSums, err = o.arithmetic(); err != nil {
+		return nil, err
+	}
 	if cfg.Kernel, err = o.kernel(); err != nil {
 		return nil, err
 	}
@@ -89,6 +96,18 @@ func (o *Options) Config() (*Config, error) {
 		cfg.DTypes = dtypes
 	}
 	return cfg, o.promises(cfg)
+}
+
+// arithmetic is what the kernel says of its precision.
+func (o *Options) arithmetic() (Precision, bool, error) {
+	p := Precision(cmp.Or(o.Precision, string(Full)))
+	if !slices.Contains([]Precision{Full, TF32, Fast}, p) {
+		return p, false, fmt.Errorf("--precision %s: there are full, tf32 and fast", p)
+	}
+	if o.Accumulate != "" && o.Accumulate != "float32" && o.Accumulate != "half" {
+		return p, false, fmt.Errorf("--accumulate %s: there are float32 and half", o.Accumulate)
+	}
+	return p, o.Accumulate == "half", nil
 }
 
 // kernel is the function that is judged.

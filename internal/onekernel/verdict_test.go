@@ -163,7 +163,7 @@ func TestEnding(t *testing.T) {
 func TestWhatIsTolerated(t *testing.T) {
 	differs := func(ratio float64, rule compare.Rule) *result {
 		d := verdict.Difference{Diff: compare.Diff{Rule: rule, WorstRatio: compare.Number(ratio)}}
-		return &result{verdict: &verdict.Verdict{Word: verdict.Misaligned, Differences: []verdict.Difference{d}}}
+		return &result{slack: Slack, verdict: &verdict.Verdict{Word: verdict.Misaligned, Differences: []verdict.Difference{d}}}
 	}
 	for _, c := range []struct {
 		r    *result

@@ -190,11 +190,38 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 // and take another formula, whose error is of the same kind.
 const Slack = 8
 
+// Precision is what a kernel says of its arithmetic beyond the reference's.
+type Precision string
+
+// The precisions.
+const (
+	Full Precision = "full"
+	TF32 Precision = "tf32" // products of float32 numbers of 11 bits, as tensor cores have them
+	Fast Precision = "fast" // hardware's approximations of functions, some 10 bits short of float32
+)
+
+// slack is how many times its limit a difference may be in a case: Slack, times what
+// the kernel says of its arithmetic.
+func (c *Config) slack(of *Case) float64 {
+	slack := float64(Slack)
+	switch {
+	case of.DType != tensor.F32:
+	case c.Precision == TF32:
+		slack *= 1 << (24 - 11)
+	case c.Precision == Fast:
+		slack *= 1 << 10
+	}
+	if c.HalfSums && (of.DType == tensor.F16 || of.DType == tensor.BF16) {
+		slack *= float64(max(1, slices.Max(append(of.lengths(), 1)))) // (n-1)·u of a sum of n terms: Higham, Accuracy and Stability, §4.2
+	}
+	return slack
+}
+
 // tolerated reports whether all differences of a case are of distance, and none
-// beyond Slack times its limit. What has to be equal has no such limit.
+// beyond slack times its limit. What has to be equal has no such limit.
 func (r *result) tolerated() bool {
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
-		return d.Diff.Rule != compare.Distance || !(d.Diff.WorstRatio <= Slack) && !r.rounding(&d)
+		return d.Diff.Rule != compare.Distance || !(float64(d.Diff.WorstRatio) <= r.slack) && !r.rounding(&d)
 	})
 }
 
