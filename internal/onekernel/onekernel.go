@@ -647,7 +647,7 @@ func (s *Session) results(c *Case) ([][3]any, error) {
 	}
 	out := [][3]any{}
 	for _, m := range metas {
-		out = append(out, [3]any{m.DType.String(), m.Shape, nil})
+		out = append(out, [3]any{m.DType.String(), append([]int{}, m.Shape...), nil}) // of a scalar too
 	}
 	return out, nil
 }
