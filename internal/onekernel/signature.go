@@ -75,9 +75,9 @@ type Signature struct {
 
 // Symbols lists the symbols of the sizes, in the order of their first use, those
 // of a tensor from its last dimension on.
-func (s *Signature) Symbols() []string {
+func (sig *Signature) Symbols() []string {
 	var names []string
-	for _, in := range s.Inputs {
+	for _, in := range sig.Inputs {
 		for _, d := range slices.Backward(in.Dims) {
 			for _, n := range d.Symbols {
 				if !slices.Contains(names, n) {

@@ -178,6 +178,26 @@ func TestWhatIsTolerated(t *testing.T) {
 	}
 }
 
+// TestPrecision: what a kernel says of its arithmetic widens limits in its dtypes alone.
+func TestPrecision(t *testing.T) {
+	of := func(dt tensor.DType) *Case {
+		return &Case{DType: dt, Sizes: map[string]int{"N": 40}, sig: &Signature{}}
+	}
+	for _, c := range []struct {
+		cfg  Config
+		dt   tensor.DType
+		want float64
+	}{
+		{Config{}, tensor.F32, Slack}, {Config{Precision: TF32}, tensor.F32, Slack * 8192}, {Config{Precision: TF32}, tensor.F64, Slack},
+		{Config{Precision: Fast}, tensor.F32, Slack * 1024}, {Config{Precision: Fast}, tensor.BF16, Slack},
+		{Config{HalfSums: true}, tensor.F16, Slack * 40}, {Config{HalfSums: true}, tensor.F32, Slack},
+	} {
+		if got := c.cfg.slack(of(c.dt)); got != c.want {
+			t.Errorf("%+v in %s: %v, want %v", c.cfg, c.dt, got, c.want)
+		}
+	}
+}
+
 // TestReportIsStable holds the JSON object to testdata: a field that is gone or called
 // otherwise breaks who reads it. docs/kernel.md names every field.
 func TestReportIsStable(t *testing.T) {
