@@ -94,7 +94,6 @@ func wire(v any) any {
 type problem struct {
 	session *Session
 	given   map[string]int
-	current map[string]int // of the models that both processes hold
 }
 
 // modelOf is what the reference tells of a model.

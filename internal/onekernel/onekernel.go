@@ -530,7 +530,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
 		return nil, err
 	}
-	if r.ref, r.refSeen, err = s.tryReference(ctx, job); err != nil {
+	if r.ref, r.refSeen, err = s.tryReference(ctx, c, job); err != nil {
 		return nil, err
 	}
 	if r.ref.Status != backend.OK {
@@ -602,8 +602,17 @@ func (s *Session) again(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) tryReference(ctx context.Context, job *backend.Job) (*backend.Outcome, observed, error) {
+// tryReference runs a case in the reference's process. A problem's model is in the
+// kernel's mode, in which it is traced anew.
+func (s *Session) tryReference(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
+	if s.maker.problem != nil {
+		var none struct{}
+		if err := s.reference.ask(ctx, map[string]any{"prepare": map[string]any{"training": c.training()}}, &none); err != nil {
+			return nil, seen, err
+		}
+		s.traced.in(c.training())
+	}
 	o, err := s.reference.Run(ctx, job)
 	if err == nil && o.Status == backend.OK {
 		err = s.reference.ask(ctx, map[string]any{"observe": nil}, &seen)
@@ -647,7 +656,7 @@ func (s *Session) results(c *Case) ([][3]any, error) {
 	}
 	out := [][3]any{}
 	for _, m := range metas {
-		out = append(out, [3]any{m.DType.String(), m.Shape, nil})
+		out = append(out, [3]any{m.DType.String(), append([]int{}, m.Shape...), nil}) // of a scalar too
 	}
 	return out, nil
 }

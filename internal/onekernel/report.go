@@ -3,6 +3,7 @@ package onekernel
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -25,6 +26,8 @@ type Report struct {
 	Tried    Tried    `json:"tried"`
 	// Refused maps what the kernel raises to the cases in which it does.
 	Refused map[string][]string `json:"refused,omitempty"`
+	// Promises are what the kernel is said to take, and to compute with.
+	Promises []string `json:"promises,omitempty"`
 	// Delegates says that the kernel calls what it is to replace.
 	Delegates bool     `json:"delegates,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
@@ -78,7 +81,42 @@ func (s *Session) newReport() *Report {
 	if c.Kernel.Name != "" {
 		name += "::" + c.Kernel.Name
 	}
-	return &Report{Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	return &Report{Promises: c.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+}
+
+// promised lists in words what narrows the draws and widens the limits.
+func (c *Config) promised() []string {
+	var all []string
+	list := func(what string, names []string) {
+		if len(names) > 0 {
+			all = append(all, what+" "+strings.Join(names, ", "))
+		}
+	}
+	var dtypes, layouts []string
+	for _, dt := range c.DTypes {
+		dtypes = append(dtypes, dt.String())
+	}
+	for _, l := range c.Layouts {
+		layouts = append(layouts, string(l))
+	}
+	list("dtypes", dtypes)
+	list("layouts", layouts)
+	for _, name := range slices.Sorted(maps.Keys(c.Ranges)) {
+		all = append(all, fmt.Sprintf("%s from %d to %d", name, c.Ranges[name][0], c.Ranges[name][1]))
+	}
+	for _, said := range []struct {
+		holds bool
+		text  string
+	}{
+		{c.NoEmpty, "no empty tensor"}, {c.NoNonFinite, "no NaN and no infinity"},
+		{c.Grad != nil && *c.Grad, "gradients"}, {c.Grad != nil && !*c.Grad, "no gradients"},
+		{c.Precision == TF32 || c.Precision == Fast, "precision " + string(c.Precision)}, {c.HalfSums, "half dtypes summed in themselves"},
+	} {
+		if said.holds {
+			all = append(all, said.text)
+		}
+	}
+	return all
 }
 
 func (s *Session) nothing(reason string) *Report {

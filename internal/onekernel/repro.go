@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/cmplx"
 	"os"
 	"regexp"
 	"slices"
@@ -50,7 +51,7 @@ type repro struct {
 	ResultNames           string
 	Place                 int
 	Limit, LimitText      string
-	Slack                 int
+	Slack                 float64
 	DataFile              string
 
 	s    *Session
@@ -62,7 +63,7 @@ type repro struct {
 // elements that it reads from a file.
 func (small *Smallest) repro(rep *Report) (text, data []byte, err error) {
 	f := &repro{
-		Title: clean(string(rep.Verdict) + ": " + rep.Kernel), Reason: clean(small.Reason), DataFile: dataFile, Slack: Slack,
+		Title: clean(string(rep.Verdict) + ": " + rep.Kernel), Reason: clean(small.Reason), DataFile: dataFile, Slack: small.result.slack,
 		Origin: clean(fmt.Sprintf("judged by %s (%s); seed %d, %s", rep.Against, rep.Reference, rep.Seed, small.Case)),
 		s:      small.session, r: small.result,
 	}
@@ -440,12 +441,30 @@ func (f *repro) limit() {
 		}
 		limits := tensor.New(tensor.F64, want.Len())
 		for k := range want.Len() {
-			if allowed := Slack * d.Limit.Allows(want, k); allowed >= 0 { // no NaN
+			if allowed := f.r.slack * d.Limit.Allows(want, k); allowed >= 0 { // no NaN
 				limits.Set(k, complex(allowed, 0))
 			}
 		}
+		f.widen(limits, f.r.roundingOf(d.Where), want, verdict.At(f.r.kernel, d.Where))
 		f.Place, f.Limit, f.LimitText = place, f.elements(limits), d.Limit.String()
 		return
+	}
+}
+
+// widen gives every limit the roundings of a gradient, as long as what is wrong stays so.
+func (f *repro) widen(limits *tensor.Tensor, least float64, want, got *tensor.Tensor) {
+	if got == nil || got.Len() != want.Len() {
+		return
+	}
+	all := tensor.Data[float64](limits)[:limits.Len()]
+	beyond := func(k int) bool { return cmplx.Abs(got.At(k)-want.At(k)) > max(all[k], least) }
+	for k := range all {
+		if beyond(k) {
+			for i := range all {
+				all[i] = max(all[i], least)
+			}
+			return
+		}
 	}
 }
 

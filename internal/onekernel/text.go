@@ -56,6 +56,9 @@ func (r *Report) Text() string {
 	for _, e := range r.Evidence {
 		line("evidence: %s%s", short(e.Text), times(e.Cases))
 	}
+	if len(r.Promises) > 0 {
+		line("promised: %s", strings.Join(r.Promises, "; "))
+	}
 	t := r.Tried
 	line("tried: %d calls, %d right, %d refused; %s; %s; %d with gradients; sizes %s", t.Cases, t.Right, t.Refused,
 		strings.Join(t.DTypes, ", "), strings.Join(t.Layouts, ", "), t.Gradients, ends3(t.Sizes))

@@ -178,6 +178,35 @@ func TestWhatIsTolerated(t *testing.T) {
 	}
 }
 
+// TestPrecision: what a kernel says of its arithmetic widens limits in its dtypes alone.
+func TestPrecision(t *testing.T) {
+	of := func(dt tensor.DType) *Case {
+		return &Case{DType: dt, Sizes: map[string]int{"N": 40}, sig: &Signature{}}
+	}
+	for _, c := range []struct {
+		cfg  Config
+		dt   tensor.DType
+		want float64
+	}{
+		{Config{}, tensor.F32, Slack}, {Config{Precision: TF32}, tensor.F32, Slack * 8192}, {Config{Precision: TF32}, tensor.F64, Slack},
+		{Config{Precision: Fast}, tensor.F32, Slack * 1024}, {Config{Precision: Fast}, tensor.BF16, Slack},
+		{Config{HalfSums: true}, tensor.F16, Slack * 40}, {Config{HalfSums: true}, tensor.F32, Slack},
+	} {
+		if got := c.cfg.slack(of(c.dt)); got != c.want {
+			t.Errorf("%+v in %s: %v, want %v", c.cfg, c.dt, got, c.want)
+		}
+	}
+}
+
+func TestPromisesAreRepeated(t *testing.T) {
+	yes := true
+	c := Config{Precision: TF32, Promises: Promises{DTypes: []tensor.DType{tensor.F32}, Layouts: []Layout{Contiguous, Sliced}, NoEmpty: true, Grad: &yes, Ranges: map[string][2]int{"S": {1, 9}, "B": {2, 2}}}}
+	want := "dtypes float32; layouts contiguous, sliced; B from 2 to 2; S from 1 to 9; no empty tensor; gradients; precision tf32"
+	if got := strings.Join(c.promised(), "; "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestReportIsStable holds the JSON object to testdata: a field that is gone or called
 // otherwise breaks who reads it. docs/kernel.md names every field.
 func TestReportIsStable(t *testing.T) {
@@ -187,7 +216,7 @@ func TestReportIsStable(t *testing.T) {
 		Bundle:   &Bundle{Dir: "/tmp/b", Run: "python3 /tmp/b/repro.py", Failed: true, How: "exit code 1", Output: "wrong"},
 		Evidence: []Reason{{"delegates", "calls what it is to replace: aten::exp", 2}},
 		Tried:    Tried{Cases: 9, Right: 5, Refused: 1, Gradients: 3, DTypes: []string{"float32"}, Layouts: []string{"contiguous"}, Values: []string{"ties"}, Sizes: []int{0, 2}},
-		Refused:  map[string][]string{"RuntimeError: no": {"float16 N=1"}}, Delegates: true, Notes: []string{"forward only"},
+		Refused:  map[string][]string{"RuntimeError: no": {"float16 N=1"}}, Delegates: true, Notes: []string{"forward only"}, Promises: []string{"no empty tensor"},
 		Kernel: "k.py::f", Against: "torch.exp", Reference: "torch 2.15.0", Seed: 7, Seconds: 1.5, Score: 0.5,
 	}
 	got, err := json.MarshalIndent(r, "", "  ")

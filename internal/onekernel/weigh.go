@@ -232,19 +232,24 @@ const roundings = 4
 
 // rounding reports whether a difference of gradients is of that size.
 func (r *result) rounding(d *verdict.Difference) bool {
-	if d.Where.Part != backend.PartGrad {
-		return false
+	return float64(d.Diff.MaxAbs) <= r.roundingOf(d.Where)
+}
+
+// roundingOf is how far a gradient may be off by roundings, -1 for other results.
+func (r *result) roundingOf(w verdict.Where) float64 {
+	if w.Part != backend.PartGrad {
+		return -1
 	}
-	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == d.Where.Name })
+	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == w.Name })
 	if at < 0 || r.ref.Slots[at].Tensor == nil {
-		return false
+		return -1
 	}
 	t := r.ref.Slots[at].Tensor
 	largest := 0.0
 	for i := range t.Len() {
 		largest = max(largest, cmplx.Abs(t.At(i)))
 	}
-	return float64(d.Diff.MaxAbs) <= 2*roundings*compare.Roundoff(t.DType())*largest
+	return 2 * roundings * compare.Roundoff(t.DType()) * largest
 }
 
 // ending says how the kernel's process ended.
