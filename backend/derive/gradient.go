@@ -43,7 +43,7 @@ func (b *Backend) gradient(ctx context.Context, job *backend.Job) (*gradient, er
 	traced := b.in.Trace(ctx, job)
 	out := traced.Outcome()
 	if out.Status != backend.OK {
-		return nil, fmt.Errorf("Plumb cannot trace the program: %s", out.Message)
+		return nil, fmt.Errorf("the program cannot be traced: %s", out.Message)
 	}
 	w := newWriter(b.table, job.Program)
 	g := &gradient{calls: len(job.Program.Calls)}

@@ -238,7 +238,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 				shown++
 			}
 			switch f.Value.Type() {
-			case "string", "strings", "stringSlice", "file", "folder":
+			case "string", "strings", "stringSlice", "stringArray", "file", "folder":
 				return
 			}
 			if err := f.Value.Set("no such value"); err == nil {

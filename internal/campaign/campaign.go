@@ -123,21 +123,21 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 // round judges the cases of tests.
-func (cfg *Config) round(ctx context.Context, tests []Test, open func() (*pools, error)) error {
+func (c *Config) round(ctx context.Context, tests []Test, open func() (*pools, error)) error {
 	plan := drive.Config[*testRun, *batch]{
-		Jobs: cfg.Jobs,
+		Jobs: c.Jobs,
 		Open: func() (drive.Lane[*batch], error) {
 			p, err := open()
-			return &lane{cfg, p}, err
+			return &lane{c, p}, err
 		},
-		Limit:  cfg.limit(),
+		Limit:  c.limit(),
 		Retain: true,
 		Done:   (*batch).count,
 		HandOn: (*batch).handOn,
 		End:    (*testRun).end,
 	}
 	for i := range tests {
-		plan.Sources = append(plan.Sources, &testRun{Test: &tests[i], cfg: cfg, next: tests[i].First, reasons: map[string]int{}})
+		plan.Sources = append(plan.Sources, &testRun{Test: &tests[i], cfg: c, next: tests[i].First, reasons: map[string]int{}})
 	}
 	return drive.Run(ctx, plan)
 }

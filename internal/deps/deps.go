@@ -58,7 +58,7 @@ internal/campaign/store:    internal/campaign/report
 internal/campaign/report:   backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
 suites:
 baselines:
-.:                          tensor internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module
+.:                          tensor internal/onekernel internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module
 internal/deps:
 internal/variate:           tensor
 internal/spell:

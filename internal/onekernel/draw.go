@@ -62,14 +62,19 @@ type step struct {
 	layout Layout
 }
 
-// first are the draws that come first in every dtype: sizes 1, 2ᵏ, 2ᵏ±1, a prime,
-// more than one block of any usual size; each regime; each layout; empty.
+// first are the draws that come first: sizes 1, 2ᵏ, 2ᵏ±1, a prime, more than one block
+// of any usual size; each regime; each layout; empty. The first ten have each of these
+// once.
 var first = []step{
-	{-1, Usual, Contiguous}, {129, Offset, Contiguous}, {1, Usual, Contiguous}, {64, Large, Contiguous}, {17, Negative, Transposed},
-	{1027, Usual, Contiguous}, {31, ConstRows, Contiguous}, {33, NonFinite, Contiguous}, {7, Ties, Sliced}, {0, Usual, Contiguous},
-	{5, ZeroRows, Expanded}, {63, Extremes, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
-	{513, Negative, Contiguous}, {32, Tiny, Expanded},
+	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
+	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
+	{-1, Usual, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {5, ZeroRows, Expanded}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
+	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded},
 }
+
+// round reports whether all sizes are to be multiples of 8, as some kernels demand:
+// where the size in focus is a power of two.
+func (s step) round() bool { return s.size >= 8 && s.size&(s.size-1) == 0 }
 
 // later are the sizes of the symbol in focus in draws beyond the first.
 var later = []int{1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 191, 255, 256, 257, 384, 500, 511, 512, 513, 700, 1000, 1023, 1024, 1025, 1500, 2047, 2049, 3001, 4096, 5000}
@@ -105,16 +110,25 @@ type maker struct {
 	problem   *problem                    // nil where the cases are of a function
 }
 
-// draw makes case i: of a dtype's plan the first draws, then random ones.
-func (m *maker) draw(i int) (*Case, error) {
-	dt := m.promises.DTypes[0]
+// dtype is that of case i: every second one is of another dtype than the first. In the
+// second round of the first draws those are of the first dtype that were of another.
+func (m *maker) dtype(i int) tensor.DType {
+	all := m.promises.DTypes
+	if i%len(first) == i || i >= 2*len(first) {
+		i++
+	}
+	if others := all[1:]; len(others) > 0 && i%2 == 0 {
+		return others[i/2%len(others)]
+	}
+	return all[0]
+}
+
+// draw makes case i in a dtype: the first draws, twice where there are several dtypes,
+// then random ones.
+func (m *maker) draw(i int, dt tensor.DType) (*Case, error) {
 	n := i
-	if len(m.promises.DTypes) > 1 { // every second case is of another dtype than the first
-		if n = i / 2; i%2 == 1 {
-			others := m.promises.DTypes[1:]
-			dt = others[n%len(others)]
-			n = n / len(others)
-		}
+	if len(m.promises.DTypes) > 1 && i < 2*len(first) {
+		n = i % len(first)
 	}
 	var last error
 	for try := range attempts {
@@ -176,8 +190,11 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	for k, name := range symbols {
 		n := int(src.Int(1, 6))
-		if k == focus && s.size >= 0 {
+		switch {
+		case k == focus && s.size >= 0:
 			n = s.size
+		case s.round():
+			n = 8
 		}
 		c.Sizes[name] = m.within(src, name, n)
 	}
@@ -309,7 +326,12 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 		in.Shape = []int{}
 	}
 	in.Fill = of.fill(c, k)
-	in.Strides = c.strides(in.Shape, src)
+	if len(of.Among) > 0 {
+		in.Fill = among(in, of.Among)
+	}
+	if !of.NoGrad { // others may be changed in place, as running statistics are
+		in.Strides = c.strides(in.Shape, src)
+	}
 	in.RequiresGrad = c.Grad && in.DType.IsDifferentiable() && !of.NoGrad
 	return in, nil
 }
@@ -333,10 +355,24 @@ func (in *Input) fill(c *Case, k int) program.Fill {
 		}
 	case in.Bounded:
 		f.Dist, f.Lo, f.Hi = program.Uniform, in.Lo, in.Hi
+		if c.Regime == Zeros && in.Lo <= 0 && 0 <= in.Hi {
+			f.Special = program.Zeros
+		}
 	case in.free():
 		in.regime(&f, c.Regime)
 	}
 	return f
+}
+
+// among makes the elements of an input of a few values, as its fill draws them.
+func among(in *program.Input, values []float64) program.Fill {
+	drawn := *in
+	drawn.Strides, drawn.Fill = nil, program.Fill{Dist: program.Integer, Lo: 0, Hi: float64(len(values)), Key: in.Fill.Key}
+	data := drawn.Materialize()
+	for i := range data.Len() {
+		data.Set(i, complex(values[int(real(data.At(i)))], 0))
+	}
+	return program.Fill{Dist: program.Literal, Data: data}
 }
 
 func (in *Input) regime(f *program.Fill, r Regime) {

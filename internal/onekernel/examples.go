@@ -20,7 +20,7 @@ func (s *Session) examples(ctx context.Context) error {
 		return nil
 	}
 	if len(s.refTold.Examples) == 0 {
-		return errors.New("nothing says what the functions take: give --inputs 'x: f32[B,N]', or get_inputs() in the reference's file")
+		return &Mistake{errors.New("nothing says what the functions take: give --inputs 'x: f32[B,N]', or get_inputs() in the reference's file")}
 	}
 	sig, err := generalised(s.refTold.Examples)
 	if err != nil {
@@ -94,7 +94,6 @@ func wire(v any) any {
 type problem struct {
 	session *Session
 	given   map[string]int
-	current map[string]int // of the models that both processes hold
 }
 
 // modelOf is what the reference tells of a model.
@@ -168,6 +167,7 @@ func (p *problem) signature(ctx context.Context, c *Case) (*Signature, error) {
 		}
 		e.fill(in)
 		sig.add(*in)
+		sig.Args[len(sig.Args)-1].State = true
 	}
 	return sig, nil
 }

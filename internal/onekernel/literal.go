@@ -52,7 +52,7 @@ func (l *Literal) Params() (names, tensors []string, required int) {
 }
 
 // samples is how many samples are drawn, of which the one with the most different
-// sizes says most about which sizes belong together.
+// sizes says most about which sizes belong together; every second draw takes any.
 const samples = 6
 
 // Draw returns the signature of a drawn call in a dtype.
@@ -60,6 +60,7 @@ func (l *Literal) Draw(src *choice.Source, dt tensor.DType) (*Signature, error) 
 	drawer := opcase.Drawer{Table: l.Table, Def: l.Def}
 	var best *Signature
 	var last error
+	few := src.Index(2) == 0 // also the calls with few sizes
 	for range samples {
 		call, err := drawer.Bind(src, dt)
 		if err != nil {
@@ -73,6 +74,9 @@ func (l *Literal) Draw(src *choice.Source, dt tensor.DType) (*Signature, error) 
 		}
 		if best == nil || len(sig.Symbols()) > len(best.Symbols()) {
 			best = sig
+		}
+		if few {
+			break
 		}
 	}
 	if best == nil {
@@ -132,6 +136,9 @@ func (l *Literal) generalise(call *op.Call, dt tensor.DType) (*Signature, error)
 				arg.Sizes = sizes(shape, false)
 			}
 			arg.Choices = []any{program.FromOp(v)}
+			if flag, ok := v.(bool); ok && takes && !given { // beside arguments with which no sample has it
+				arg.Choices = append(arg.Choices, flag, !flag)
+			}
 		}
 		sig.Args = append(sig.Args, arg)
 	}
@@ -171,6 +178,7 @@ func (l *Literal) input(sig *Signature, name, param string, v op.Value, dt tenso
 		lo, hi := ends(t)
 		if !in.isFloat() {
 			in.Lo, in.Hi, in.Bounded = lo, hi+1, true
+			in.Among = values(t)
 		} else if lo >= 0 {
 			in.Lo, in.Hi, in.Bounded = lo, max(hi, lo+1), true
 		}
@@ -209,4 +217,21 @@ func Legal(table *op.Table, p *program.Program) bool {
 	}
 	_, err = bound.Infer()
 	return err == nil
+}
+
+// few is how many values of an integer sample are taken for all that there are.
+const few = 3
+
+// values lists the values of a tensor, nil where they are more than a few.
+func values(t *tensor.Tensor) []float64 {
+	var all []float64
+	for i := range t.Len() {
+		if v := real(t.At(i)); !slices.Contains(all, v) {
+			if all = append(all, v); len(all) > few {
+				return nil
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }

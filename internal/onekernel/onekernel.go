@@ -58,10 +58,14 @@ type Config struct {
 	Budget  time.Duration // after which no further case is begun
 	Timeout time.Duration // of a case
 	Memory  int64         // bytes of address space of the kernel's process; 0 for no limit
+	// Precision is what the kernel says of its arithmetic, "" for Full, and HalfSums
+	// that it sums in its dtype where that is a half one.
+	Precision Precision
+	HalfSums  bool
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
-	// Progress is told after each case.
-	Progress func(done, of int)
+	// Told is called after each case, where it is set, with its line.
+	Told func(line string)
 }
 
 // host is a worker with a function in it.
@@ -72,17 +76,22 @@ type host struct {
 
 // describe is what a worker tells of its function.
 type described struct {
-	Parameters  []struct{ Name string } `json:"parameters"`
-	Takes       []*string               `json:"takes"`
-	Destination bool                    `json:"destination"`
-	DTypes      []string                `json:"dtypes"`
-	Contiguous  bool                    `json:"contiguous"`
-	Evidence    [][2]string             `json:"evidence"`
-	Examples    []exampleInput          `json:"examples"`
-	Init        json.RawMessage         `json:"init"`
-	State       []stateEntry            `json:"state"`
-	Sizes       map[string]int          `json:"sizes"`
-	Error       string                  `json:"error"`
+	Parameters  []parameter     `json:"parameters"`
+	Takes       []*string       `json:"takes"`
+	Destination bool            `json:"destination"`
+	DTypes      []string        `json:"dtypes"`
+	Contiguous  bool            `json:"contiguous"`
+	Evidence    [][2]string     `json:"evidence"`
+	Examples    []exampleInput  `json:"examples"`
+	Init        json.RawMessage `json:"init"`
+	State       []stateEntry    `json:"state"`
+	Sizes       map[string]int  `json:"sizes"`
+	Mistake     string          `json:"mistake"` // of who names the function
+}
+
+type parameter struct {
+	Name    string `json:"name"`
+	Keyword bool   `json:"keyword"` // only
 }
 
 type exampleInput struct {
@@ -137,7 +146,9 @@ type Session struct {
 	judge     *judge.Judge
 	table     *op.Table
 	maker     *maker
+	params    []string // of the reference, by which the kernel's are known; nil where their order tells
 	traced    *traced
+	pointwise bool      // the reference is a function of each element
 	told      described // by the kernel's process
 	refTold   described // by the reference's
 	outcomes  []*result
@@ -157,6 +168,9 @@ type result struct {
 	kernel   *backend.Outcome
 	ref      *backend.Outcome
 	problems []finding
+	slack    float64 // times a limit that a difference may be
+	// misaligned says that the results differ by more than a kernel may be off.
+	misaligned bool
 }
 
 // errNothing says that a kernel cannot be judged at all.
@@ -172,8 +186,7 @@ func (c *Config) target() string {
 	return c.Against
 }
 
-// Judge judges a kernel. The error is a fault of the harness, or says what is wrong
-// with the configuration.
+// Judge judges a kernel. The error is a *Mistake of who asks, or a fault of the harness.
 func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}, earlier: map[string]uint64{}}
 	defer s.close()
@@ -212,15 +225,16 @@ func (s *Session) open(ctx context.Context) error {
 	if c.Reference == nil && c.Inputs == nil {
 		d, err := Choose(ops.Table(), c.Against)
 		if err != nil {
-			return err
+			return &Mistake{err}
 		}
 		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
-		spec["params"], spec["tensors"], spec["required"] = literal.Params()
+		s.params, spec["tensors"], spec["required"] = literal.Params()
 	}
 	if c.Inputs != nil {
-		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
+		s.params, spec["tensors"], spec["required"] = c.Inputs.names()
 		spec["sizes"] = c.Inputs.places()
 	}
+	spec["params"] = s.params
 	var err error
 	if s.kernel, err = openHost(ctx, c, spec); err != nil {
 		return err
@@ -238,6 +252,7 @@ func (s *Session) open(ctx context.Context) error {
 				literal.Takes = append(literal.Takes, *name)
 			}
 		}
+		s.pointwise = literal.Def.ScalarFunction()
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {
@@ -260,6 +275,8 @@ func (s *Session) describe(ctx context.Context) error {
 		return &errNothing{"the process ended while the kernel was loaded: " + lost.Message}
 	case err != nil:
 		return &errNothing{"the kernel could not be loaded: " + err.Error()}
+	case s.told.Mistake != "":
+		return &Mistake{errors.New(s.told.Mistake)}
 	}
 	for _, e := range s.told.Evidence {
 		s.add(finding{Kind: e[0], Text: e[1]})
@@ -283,7 +300,10 @@ func (s *Session) openReference(ctx context.Context) error {
 	}
 	s.reference, s.info = h, "torch "+h.Info().Version
 	if err := h.ask(ctx, map[string]any{"describe": nil}, &s.refTold); err != nil {
-		return fmt.Errorf("the reference %s: %w", cmp.Or(of.File, of.Name), err)
+		return &Mistake{fmt.Errorf("the reference %s: %w", cmp.Or(of.File, of.Name), err)}
+	}
+	if s.refTold.Mistake != "" {
+		return &Mistake{errors.New("--against: " + s.refTold.Mistake)}
 	}
 	return nil
 }
@@ -400,25 +420,21 @@ func (s *Session) run(ctx context.Context) error {
 		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
 			break
 		}
-		c, err := s.maker.draw(i)
+		c, err := s.trial(ctx, i)
 		if err != nil {
-			s.untraced["not drawn: "+err.Error()]++
-			continue
-		}
-		if err := s.keep(ctx, c); err != nil {
 			return err
+		}
+		if c == nil {
+			continue
 		}
 		for n := range twins(i) {
 			t, err := s.maker.twin(c, n+1)
 			if err == nil {
-				err = s.keep(ctx, t)
+				_, err = s.keep(ctx, t)
 			}
 			if err != nil {
 				return err
 			}
-		}
-		if s.cfg.Progress != nil {
-			s.cfg.Progress(i+1, s.cfg.Cases)
 		}
 		if s.enough() {
 			break
@@ -427,16 +443,41 @@ func (s *Session) run(ctx context.Context) error {
 	return nil
 }
 
-// keep runs a case and keeps what came of it.
-func (s *Session) keep(ctx context.Context, c *Case) error {
+// trial draws case i and runs it. One of the first draws that the reference refuses in
+// another dtype is made in the first instead.
+func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
+	dtypes := []tensor.DType{s.maker.dtype(i)}
+	if plain := s.maker.promises.DTypes[0]; i < len(first) && plain != dtypes[0] {
+		dtypes = append(dtypes, plain)
+	}
+	var c *Case
+	for _, dt := range dtypes {
+		var err error
+		if c, err = s.maker.draw(i, dt); err != nil {
+			s.untraced["not drawn: "+err.Error()]++
+			continue
+		}
+		kept, err := s.keep(ctx, c)
+		if kept || err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// keep runs a case and keeps what came of it, if the reference takes it.
+func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 	if s.detached {
 		s.withoutGradients(c)
 	}
 	r, err := s.one(ctx, c)
 	if r != nil {
 		s.outcomes = append(s.outcomes, r)
+		if s.cfg.Told != nil {
+			s.cfg.Told(r.line())
+		}
 	}
-	return err
+	return r != nil, err
 }
 
 // twins is how many calls follow case i in the same memory: after the first case more
@@ -483,13 +524,13 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 			return nil, err
 		}
 	}
-	r := &result{Case: c}
+	r := &result{Case: c, slack: s.cfg.slack(c)}
 	job := backend.NewJob(c.program)
 	var err error
 	if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
 		return nil, err
 	}
-	if r.ref, r.refSeen, err = s.tryReference(ctx, job); err != nil {
+	if r.ref, r.refSeen, err = s.tryReference(ctx, c, job); err != nil {
 		return nil, err
 	}
 	if r.ref.Status != backend.OK {
@@ -518,7 +559,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": []string{"end", "start"}[c.Index%2], "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.Index%2 == 0,
+		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.training(),
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -546,6 +587,12 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	return o, seen, err
 }
 
+// guard says on which side of a case's arguments nothing can be read.
+func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
+
+// training reports whether the model of a problem's case trains.
+func (c *Case) training() bool { return c.Index%2 == 0 }
+
 // again loads the kernel in a new process.
 func (s *Session) again(ctx context.Context) error {
 	var told described
@@ -555,8 +602,17 @@ func (s *Session) again(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) tryReference(ctx context.Context, job *backend.Job) (*backend.Outcome, observed, error) {
+// tryReference runs a case in the reference's process. A problem's model is in the
+// kernel's mode, in which it is traced anew.
+func (s *Session) tryReference(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
+	if s.maker.problem != nil {
+		var none struct{}
+		if err := s.reference.ask(ctx, map[string]any{"prepare": map[string]any{"training": c.training()}}, &none); err != nil {
+			return nil, seen, err
+		}
+		s.traced.in(c.training())
+	}
 	o, err := s.reference.Run(ctx, job)
 	if err == nil && o.Status == backend.OK {
 		err = s.reference.ask(ctx, map[string]any{"observe": nil}, &seen)
@@ -598,9 +654,9 @@ func (s *Session) results(c *Case) ([][3]any, error) {
 			}
 		}
 	}
-	var out [][3]any
+	out := [][3]any{}
 	for _, m := range metas {
-		out = append(out, [3]any{m.DType.String(), m.Shape, nil})
+		out = append(out, [3]any{m.DType.String(), append([]int{}, m.Shape...), nil}) // of a scalar too
 	}
 	return out, nil
 }

@@ -3,11 +3,13 @@ package onekernel
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 )
 
@@ -18,11 +20,14 @@ type Report struct {
 	// When says which draws show the mistake, as "only at sizes that are no power of two".
 	When     string    `json:"when,omitempty"`
 	Smallest *Smallest `json:"smallest,omitempty"`
+	Bundle   *Bundle   `json:"bundle,omitempty"` // of the smallest call
 	// Evidence is all that was seen beside the results.
 	Evidence []Reason `json:"evidence,omitempty"`
 	Tried    Tried    `json:"tried"`
 	// Refused maps what the kernel raises to the cases in which it does.
 	Refused map[string][]string `json:"refused,omitempty"`
+	// Promises are what the kernel is said to take, and to compute with.
+	Promises []string `json:"promises,omitempty"`
 	// Delegates says that the kernel calls what it is to replace.
 	Delegates bool     `json:"delegates,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
@@ -54,7 +59,8 @@ type Smallest struct {
 	Limit   string `json:"limit,omitempty"`
 	Reason  string `json:"reason"`
 
-	result *result
+	result  *result
+	session *Session
 }
 
 // Tried says what was drawn.
@@ -75,7 +81,42 @@ func (s *Session) newReport() *Report {
 	if c.Kernel.Name != "" {
 		name += "::" + c.Kernel.Name
 	}
-	return &Report{Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	return &Report{Promises: c.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+}
+
+// promised lists in words what narrows the draws and widens the limits.
+func (c *Config) promised() []string {
+	var all []string
+	list := func(what string, names []string) {
+		if len(names) > 0 {
+			all = append(all, what+" "+strings.Join(names, ", "))
+		}
+	}
+	var dtypes, layouts []string
+	for _, dt := range c.DTypes {
+		dtypes = append(dtypes, dt.String())
+	}
+	for _, l := range c.Layouts {
+		layouts = append(layouts, string(l))
+	}
+	list("dtypes", dtypes)
+	list("layouts", layouts)
+	for _, name := range slices.Sorted(maps.Keys(c.Ranges)) {
+		all = append(all, fmt.Sprintf("%s from %d to %d", name, c.Ranges[name][0], c.Ranges[name][1]))
+	}
+	for _, said := range []struct {
+		holds bool
+		text  string
+	}{
+		{c.NoEmpty, "no empty tensor"}, {c.NoNonFinite, "no NaN and no infinity"},
+		{c.Grad != nil && *c.Grad, "gradients"}, {c.Grad != nil && !*c.Grad, "no gradients"},
+		{c.Precision == TF32 || c.Precision == Fast, "precision " + string(c.Precision)}, {c.HalfSums, "half dtypes summed in themselves"},
+	} {
+		if said.holds {
+			all = append(all, said.text)
+		}
+	}
+	return all
 }
 
 func (s *Session) nothing(reason string) *Report {
@@ -109,9 +150,25 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 		rep.Smallest = smallestOf(small)
+		rep.Smallest.session = s
 	}
 	rep.Seconds = time.Since(s.start).Seconds()
 	return rep, nil
+}
+
+// line says of a case what came of it, and its call.
+func (r *result) line() string {
+	word := "right"
+	switch {
+	case len(r.problems) > 0:
+		word = r.problems[0].Text
+	case r.kernel.Status != backend.OK:
+		word = "refused: " + refusal(r)
+	case r.verdict.Word != verdict.Aligned:
+		word = "right, " + string(r.verdict.Word) + ": " + r.verdict.Reason
+	}
+	calls := strings.Split(strings.TrimSpace(r.program.String()), "\n")
+	return fmt.Sprintf("%3d %s: %s: %s", r.Index, r.Case, calls[len(calls)-1-len(r.program.Backward)], word)
 }
 
 // simplest is the failing case with the fewest elements, of a kind of problem.

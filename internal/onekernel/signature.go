@@ -41,6 +41,8 @@ type Input struct {
 	Lo, Hi  float64
 	Bounded bool
 	Below   *Size
+	// Among are the values that an integer input is made of; nil for a range.
+	Among []float64
 	// Literal are elements that cannot be drawn otherwise, of a matrix that must not
 	// be singular; such an input keeps its shape.
 	Literal *tensor.Tensor
@@ -62,6 +64,7 @@ type Arg struct {
 	Choices []any
 	Sizes   []Size // of an attribute that is a shape
 	Keyword bool
+	State   bool // a parameter or buffer of a problem's model
 }
 
 // Signature says which arguments both functions take, and their sizes.
@@ -72,9 +75,9 @@ type Signature struct {
 
 // Symbols lists the symbols of the sizes, in the order of their first use, those
 // of a tensor from its last dimension on.
-func (s *Signature) Symbols() []string {
+func (sig *Signature) Symbols() []string {
 	var names []string
-	for _, in := range s.Inputs {
+	for _, in := range sig.Inputs {
 		for _, d := range slices.Backward(in.Dims) {
 			for _, n := range d.Symbols {
 				if !slices.Contains(names, n) {
@@ -104,7 +107,7 @@ var shortDTypes = map[string]tensor.DType{
 func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 	sig := &Signature{}
 	var floats []tensor.DType
-	for _, field := range topLevel(text) {
+	for i, field := range topLevel(text) {
 		field = strings.TrimSpace(field)
 		if field == "" {
 			continue
@@ -112,7 +115,7 @@ func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 		if m := tensorParam.FindStringSubmatch(field); m != nil {
 			in, err := parseInput(m)
 			if err != nil {
-				return nil, nil, fmt.Errorf("%q: %w", field, err)
+				return nil, nil, fmt.Errorf("argument %d, %q: %w", i+1, field, err)
 			}
 			if in.DType.IsFloat() {
 				if !slices.Contains(floats, in.DType) {
@@ -126,7 +129,7 @@ func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 		}
 		m := attribute.FindStringSubmatch(field)
 		if m == nil {
-			return nil, nil, fmt.Errorf("%q is no argument: want a tensor such as x: f32[B,S,H] or an attribute such as dim = -1", field)
+			return nil, nil, fmt.Errorf("argument %d: %q is no argument: want a tensor such as x: f32[B,S,H] or an attribute such as dim = -1", i+1, field)
 		}
 		arg := Arg{Name: m[1], Keyword: true}
 		for _, v := range strings.Split(m[3], "|") {

@@ -50,8 +50,14 @@ func (r *Report) Text() string {
 			line("  %s", short(s.Reason))
 		}
 	}
+	if r.Bundle != nil {
+		line("  bundle: %s", r.Bundle)
+	}
 	for _, e := range r.Evidence {
 		line("evidence: %s%s", short(e.Text), times(e.Cases))
+	}
+	if len(r.Promises) > 0 {
+		line("promised: %s", strings.Join(r.Promises, "; "))
 	}
 	t := r.Tried
 	line("tried: %d calls, %d right, %d refused; %s; %s; %d with gradients; sizes %s", t.Cases, t.Right, t.Refused,

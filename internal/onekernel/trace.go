@@ -21,6 +21,16 @@ type traced struct {
 	id    string
 	mu    sync.Mutex
 	known map[string]*recording
+	mode  bool // whether the model of a problem trains
+}
+
+// in forgets what was traced in another mode of the model.
+func (t *traced) in(training bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mode != training {
+		t.known, t.mode = map[string]*recording{}, training
+	}
 }
 
 // recording is one traced call: nil where it cannot be traced.

@@ -90,7 +90,7 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 		say("aliases", fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0]))
 	}
 	old := s.repeated(r)
-	if r.wrong() {
+	if r.misaligned = s.wrong(r); r.misaligned {
 		say(string(r.verdict.Kind), r.verdict.Reason)
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
@@ -109,26 +109,15 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 	return nil
 }
 
-// wrong reports whether a case that the kernel answers misaligns. Where finite
-// arguments at the ends of a dtype overflow in the reference, how they do follows
-// from the order of its operations, which nothing asks of a kernel.
-func (r *result) wrong() bool {
-	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !(r.Regime == Extremes && !finite(r.ref))
+// wrong reports whether a case that the kernel answers misaligns.
+func (s *Session) wrong(r *result) bool {
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r)
 }
 
-// finite reports whether all elements of results are.
-func finite(o *backend.Outcome) bool {
-	for _, v := range o.Values {
-		for _, t := range leaves(v) {
-			for i := range t.Len() {
-				if z := t.At(i); cmplx.IsNaN(z) || cmplx.IsInf(z) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
+// overflows reports whether a case of the ends of a dtype says nothing: where terms are
+// multiplied or summed, what overflows on the way, or vanishes, follows from the
+// order of operations and from the accumulator, which nothing asks of a kernel.
+func (s *Session) overflows(r *result) bool { return r.Regime == Extremes && !s.pointwise }
 
 // telling is how many different finite numbers a result has to have for its being
 // the same as another one to mean something: overflows and saturation are alike.
@@ -164,6 +153,9 @@ func (s *Session) repeated(r *result) bool {
 // spoils reports whether the kernel has changed its arguments to ones for which the
 // reference gives what the kernel gave.
 func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
+	if r.verdict.Where == nil || r.verdict.Where.Part != backend.PartValue {
+		return false, nil
+	}
 	p := r.program.Clone()
 	changed := false
 	for i := range p.Inputs {
@@ -198,12 +190,66 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 // and take another formula, whose error is of the same kind.
 const Slack = 8
 
+// Precision is what a kernel says of its arithmetic beyond the reference's.
+type Precision string
+
+// The precisions.
+const (
+	Full Precision = "full"
+	TF32 Precision = "tf32" // products of float32 numbers of 11 bits, as tensor cores have them
+	Fast Precision = "fast" // hardware's approximations of functions, some 10 bits short of float32
+)
+
+// slack is how many times its limit a difference may be in a case: Slack, times what
+// the kernel says of its arithmetic.
+func (c *Config) slack(of *Case) float64 {
+	slack := float64(Slack)
+	switch {
+	case of.DType != tensor.F32:
+	case c.Precision == TF32:
+		slack *= 1 << (24 - 11)
+	case c.Precision == Fast:
+		slack *= 1 << 10
+	}
+	if c.HalfSums && (of.DType == tensor.F16 || of.DType == tensor.BF16) {
+		slack *= float64(max(1, slices.Max(append(of.lengths(), 1)))) // (n-1)·u of a sum of n terms: Higham, Accuracy and Stability, §4.2
+	}
+	return slack
+}
+
 // tolerated reports whether all differences of a case are of distance, and none
-// beyond Slack times its limit. What has to be equal has no such limit.
+// beyond slack times its limit. What has to be equal has no such limit.
 func (r *result) tolerated() bool {
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
-		return d.Diff.Rule != compare.Distance || !(d.Diff.WorstRatio <= Slack)
+		return d.Diff.Rule != compare.Distance || !(float64(d.Diff.WorstRatio) <= r.slack) && !r.rounding(&d)
 	})
+}
+
+// roundings is how many units in the last place of a gradient's largest element any
+// of its elements may be off: by another formula it is a difference of terms that
+// are as large.
+const roundings = 4
+
+// rounding reports whether a difference of gradients is of that size.
+func (r *result) rounding(d *verdict.Difference) bool {
+	return float64(d.Diff.MaxAbs) <= r.roundingOf(d.Where)
+}
+
+// roundingOf is how far a gradient may be off by roundings, -1 for other results.
+func (r *result) roundingOf(w verdict.Where) float64 {
+	if w.Part != backend.PartGrad {
+		return -1
+	}
+	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == w.Name })
+	if at < 0 || r.ref.Slots[at].Tensor == nil {
+		return -1
+	}
+	t := r.ref.Slots[at].Tensor
+	largest := 0.0
+	for i := range t.Len() {
+		largest = max(largest, cmplx.Abs(t.At(i)))
+	}
+	return 2 * roundings * compare.Roundoff(t.DType()) * largest
 }
 
 // ending says how the kernel's process ended.
@@ -286,7 +332,8 @@ func (s *Session) right() int {
 
 // fine reports whether a case was answered, and rightly.
 func (r *result) fine() bool {
-	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && (r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.tolerated())
+	return len(r.problems) == 0 && r.kernel.Status == backend.OK && r.verdict != nil && !r.misaligned &&
+		(r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.verdict.Word == verdict.Misaligned)
 }
 
 // trials is how many smaller cases are tried.
@@ -389,10 +436,13 @@ func (s *Session) when() string {
 		trait{"only for empty tensors", func(r *result) bool { return r.smallest() == 0 }},
 		trait{"only in the gradient", func(r *result) bool { return gradientOnly(r) }},
 		trait{"only where gradients are asked for", func(r *result) bool { return r.Grad }},
+		trait{"only at widths that are no power of two", func(r *result) bool { return r.width()&(r.width()-1) != 0 }},
 		trait{"only at sizes that are no power of two", func(r *result) bool {
 			return slices.ContainsFunc(r.lengths(), func(n int) bool { return n&(n-1) != 0 })
 		}},
 	)
+	narrowest := slices.MinFunc(bad, func(a, b *result) int { return cmp.Compare(a.width(), b.width()) }).width()
+	traits = append(traits, trait{fmt.Sprintf("only at widths of %d and more", narrowest), func(r *result) bool { return r.width() >= narrowest }})
 	sizes := map[int]bool{}
 	for _, r := range bad {
 		sizes[slices.Max(append(r.lengths(), 0))] = true
@@ -418,6 +468,16 @@ func (c *Case) lengths() []int {
 		all = append(all, c.Sizes[name])
 	}
 	return all
+}
+
+// width is the size of the last dimension of the first tensor that has one.
+func (c *Case) width() int {
+	for i := range c.program.Inputs {
+		if shape := c.program.Inputs[i].Shape; len(shape) > 0 {
+			return shape[len(shape)-1]
+		}
+	}
+	return 0
 }
 
 func (c *Case) smallest() int { return slices.Min(append(c.lengths(), 1)) }

@@ -81,6 +81,8 @@ class Kernel:
         self.f, self.reference, self.out, self.extra = f, (spec.get("params") or []), (), extra or {}
         self.tensors = set(spec.get("tensors") or self.reference)
         self.parameters = parameters(f)
+        if self.parameters is None:  # it has those of the reference
+            self.parameters = [{"name": r, "required": False, "keyword": r not in self.tensors, "default": ""} for r in self.reference]
         first = self.parameters[0]["name"] if self.parameters else ""
         required = [p for p in self.parameters if p["required"]]
         self.destination = first.lower() in OUTPUTS and first not in self.reference and len(required) > spec.get("required", len(required))
@@ -134,11 +136,14 @@ class Kernel:
 
 
 def parameters(f):
+    """Lists a function's parameters; None where it tells of none, as one in C or of *args does."""
     try:
         found = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
-        return []
+        return None
     kinds = inspect.Parameter
+    if found and all(p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) for p in found):
+        return None
     return [{"name": p.name, "required": p.default is kinds.empty, "keyword": p.kind is kinds.KEYWORD_ONLY,
              "default": repr(p.default) if p.default is not kinds.empty else ""}
             for p in found if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
@@ -149,7 +154,7 @@ def function(spec):
     f = getattr(module, spec["name"], None)
     if not callable(f):
         there = [k for k, v in vars(module).items() if callable(v) and not k.startswith("_") and getattr(v, "__module__", None) == module.__name__]
-        raise AttributeError("%s has no function %s; it has %s" % (os.path.basename(spec["file"]), spec["name"], ", ".join(there) or "none"))
+        raise Refusal("%s has no function %s; it has %s" % (os.path.basename(spec["file"]), spec["name"], ", ".join(there) or "none"))
     extra = {}
     if callable(getattr(module, "get_inputs", None)):
         extra["examples"] = [described(v) for v in module.get_inputs()]
@@ -161,7 +166,10 @@ def operator(spec):
     name = spec["name"]
     found = torch.ops if "::" in name else importlib.import_module(name.split(".")[0])
     for part in name.split("::") if "::" in name else name.split(".")[1:]:
-        found = getattr(found, part)
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise Refusal("there is no %s" % name) from None
     return Kernel(spec, found)
 
 

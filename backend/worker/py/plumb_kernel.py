@@ -14,7 +14,7 @@ import plumb_forms
 import plumb_modes
 import plumb_torch
 import torch
-from plumb_names import Unsupported
+from plumb_names import Refusal, Unsupported
 from plumb_opinfo import Calls, Left, Text
 from plumb_room import Room
 from plumb_watch import Watch, recorded
@@ -58,6 +58,8 @@ class Subject:
                     self.watch.layer = plumb_forms.layer(SPEC, self.watch)
                 before = self.watch.imports()
                 self.kernel = plumb_forms.load(SPEC)
+            except Refusal as e:
+                return {"mistake": str(e)}
             except BaseException as e:
                 return {"error": self.watch.told(e)}
             self.watch.imported(before)

@@ -196,6 +196,13 @@ func (l *Limit) at(i int, magnitude float64, d tensor.DType) float64 {
 	return 2*float64(l.Unit)*l.Error.Float(i) + smallest(d)
 }
 
+// Allows returns how far from want the limit lets element i be.
+func (l *Limit) Allows(want *tensor.Tensor, i int) float64 {
+	w, d := want.At(i), want.DType()
+	size := math.Hypot(real(w), imag(w))
+	return max(l.at(i, size, d), l.rule().ulp*Spacing(size, d))
+}
+
 // Own returns what one side alone may be off at element i, in absolute terms.
 func (l *Limit) Own(i int) float64 {
 	if l.Error == nil {

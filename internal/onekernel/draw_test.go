@@ -1,0 +1,174 @@
+package onekernel
+
+import (
+	"math/bits"
+	"slices"
+	"testing"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+func makerOf(t *testing.T, inputs string, dtypes ...tensor.DType) *maker {
+	t.Helper()
+	sig, _, err := ParseSignature(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &maker{seed: 3, target: "plumb.own.kernel", promises: Promises{DTypes: dtypes}, signature: sig.fixed}
+}
+
+func cases(t *testing.T, m *maker, n int) []*Case {
+	t.Helper()
+	var all []*Case
+	for i := range n {
+		c, err := m.draw(i, m.dtype(i))
+		if err != nil {
+			t.Fatalf("case %d: %v", i, err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func power(n int) bool { return bits.OnesCount(uint(n)) == 1 }
+
+// demanded are what the first ten draws have to have among them.
+var demanded = map[string]func(*Case) bool{
+	"size 1":               size(func(n int) bool { return n == 1 }),
+	"a power of two":       size(func(n int) bool { return n > 2 && power(n) }),
+	"one more":             size(func(n int) bool { return n > 4 && power(n-1) }),
+	"one less":             size(func(n int) bool { return n > 4 && power(n+1) }),
+	"a prime":              size(func(n int) bool { return slices.Contains([]int{7, 13, 17, 31, 97}, n) }),
+	"more than one block":  size(func(n int) bool { return n > 1024 && n%1024 != 0 }),
+	"empty":                size(func(n int) bool { return n == 0 }),
+	"mean over deviation":  regime(Offset),
+	"beyond 100":           regime(Large),
+	"all negative":         regime(Negative),
+	"constant rows":        regime(ConstRows),
+	"zero rows":            regime(ZeroRows),
+	"ties":                 regime(Ties),
+	"NaN and infinities":   regime(NonFinite),
+	"extremes of a dtype":  regime(Extremes),
+	"a slice":              layout(Sliced),
+	"a transpose":          layout(Transposed),
+	"an expanded tensor":   layout(Expanded),
+	"a contiguous tensor":  layout(Contiguous),
+	"gradients":            func(c *Case) bool { return c.Grad },
+	"no gradients":         func(c *Case) bool { return !c.Grad },
+	"large elements there": func(c *Case) bool { return largest(c) > 100 },
+}
+
+func size(is func(int) bool) func(*Case) bool {
+	return func(c *Case) bool { return slices.ContainsFunc(c.lengths(), is) }
+}
+
+func regime(r Regime) func(*Case) bool { return func(c *Case) bool { return c.Regime == r } }
+func layout(l Layout) func(*Case) bool { return func(c *Case) bool { return c.Layout == l } }
+
+func largest(c *Case) float64 {
+	most := 0.0
+	for i := range c.program.Inputs {
+		t := c.program.Inputs[i].Materialize()
+		for k := range t.Len() {
+			most = max(most, real(t.At(k)))
+		}
+	}
+	return most
+}
+
+// TestTheFirstTenDraws: what shows most mistakes comes first, whatever is random.
+func TestTheFirstTenDraws(t *testing.T) {
+	for _, dtypes := range [][]tensor.DType{{tensor.F32}, {tensor.F32, tensor.F16, tensor.F64, tensor.BF16}} {
+		all := cases(t, makerOf(t, "x: float[B,N]", dtypes...), 10)
+		for what, is := range demanded {
+			if !slices.ContainsFunc(all, is) {
+				t.Errorf("%v: no %s among the first ten", dtypes, what)
+			}
+		}
+		if !slices.ContainsFunc(all, func(c *Case) bool { return c.width() > 1024 }) || !slices.ContainsFunc(all, func(c *Case) bool { return c.width() > 1 && !power(c.width()) }) {
+			t.Errorf("%v: no row of more than one block, or of a part of one, among the first ten", dtypes)
+		}
+		for _, dt := range dtypes {
+			if !slices.ContainsFunc(all, func(c *Case) bool { return c.DType == dt }) {
+				t.Errorf("%v: no %s among the first ten", dtypes, dt)
+			}
+		}
+	}
+}
+
+// TestRoundSizes: a kernel that takes multiples of 8 alone has calls to answer.
+func TestRoundSizes(t *testing.T) {
+	for i, c := range cases(t, makerOf(t, "a: float[M,K], b: float[K,N]", tensor.F32), 10) {
+		if !slices.ContainsFunc(c.lengths(), func(n int) bool { return n%8 != 0 || n == 0 }) {
+			return
+		}
+		t.Logf("case %d has %v", i, c.lengths())
+	}
+	t.Error("none of the first ten calls has multiples of 8 alone")
+}
+
+// TestBothHalvesOfTheFirstDraws: in two rounds the first dtype has each of them.
+func TestBothHalvesOfTheFirstDraws(t *testing.T) {
+	seen := map[step]bool{}
+	for i, c := range cases(t, makerOf(t, "x: float[N]", tensor.F32, tensor.F64), 2*len(first)) {
+		if c.DType == tensor.F32 {
+			seen[first[i%len(first)]] = true
+		}
+	}
+	if len(seen) != len(first) {
+		t.Errorf("float32 has %d of the %d first draws", len(seen), len(first))
+	}
+}
+
+func TestPromisesNarrowTheDraws(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F32)
+	m.promises.NoEmpty, m.promises.NoNonFinite, m.promises.Layouts = true, true, []Layout{Contiguous}
+	m.promises.Ranges = map[string][2]int{"N": {2, 9}}
+	no := false
+	m.promises.Grad = &no
+	for _, c := range cases(t, m, 3*len(first)) {
+		if n := c.Sizes["N"]; n < 2 || n > 9 || c.Sizes["B"] == 0 || c.Layout != Contiguous || c.Regime == NonFinite || c.Grad {
+			t.Errorf("%s breaks a promise", c)
+		}
+	}
+}
+
+// TestSeedsReplay: a seed and an index are a case, whatever was drawn before.
+func TestSeedsReplay(t *testing.T) {
+	m := makerOf(t, "x: float[B,N], dim = 0 | 1 | -1", tensor.F32, tensor.F16)
+	all := cases(t, m, 2*len(first)+8)
+	again, err := m.draw(len(all)-1, m.dtype(len(all)-1))
+	if err != nil || again.program.String() != all[len(all)-1].program.String() {
+		t.Errorf("the same index gives another case: %v", err)
+	}
+	other := makerOf(t, "x: float[B,N], dim = 0 | 1 | -1", tensor.F32, tensor.F16)
+	other.seed = 4
+	if cases(t, other, 1)[0].program.String() == all[0].program.String() {
+		t.Error("another seed gives the same case")
+	}
+}
+
+// TestTwins: a call in the memory of the one before has its sizes and first elements,
+// and other values.
+func TestTwins(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F32)
+	c := cases(t, m, 1)[0]
+	twin, err := m.twin(c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := elements(c.program), elements(twin.program)
+	if len(a) != len(b) || a[0] != b[0] || slices.Equal(a, b) || !twin.again {
+		t.Errorf("%d elements from %v, %d from %v, again=%v", len(a), a[0], len(b), b[0], twin.again)
+	}
+}
+
+func elements(p *program.Program) []complex128 {
+	t := p.Inputs[0].Materialize()
+	var all []complex128
+	for i := range t.Len() {
+		all = append(all, t.At(i))
+	}
+	return all
+}
