@@ -39,17 +39,43 @@ const maxCompiled = 1 << 30
 
 // keeping has what a mode compiles kept for later runs, unless the user says where.
 func (w *Worker) keeping() []string {
+	c, dir := w.kept()
+	if c == nil {
+		return nil
+	}
+	c.once.Do(func() { prune(dir, maxCompiled) })
+	return []string{c.variable + "=" + dir}
+}
+
+// kept is the cache of the mode, and its folder; nil where the user has another one.
+func (w *Worker) kept() (*compiledCache, string) {
 	cache, err := os.UserCacheDir()
 	at := slices.IndexFunc(compiledCaches, func(c compiledCache) bool {
 		return c.framework == cmp.Or(w.config.Framework, Torch) && c.mode == w.config.Mode
 	})
 	if err != nil || at < 0 || len(w.config.Command) > 0 || os.Getenv(compiledCaches[at].variable) != "" {
-		return nil
+		return nil, ""
 	}
-	c := compiledCaches[at]
-	dir := filepath.Join(cache, "plumb", c.folder)
-	c.once.Do(func() { prune(dir, maxCompiled) })
-	return []string{c.variable + "=" + dir}
+	c := &compiledCaches[at]
+	return c, filepath.Join(cache, "plumb", c.folder)
+}
+
+// forget removes what was compiled since a time: a process that was killed then may
+// have left a file half written, which every later run would find.
+func (w *Worker) forget(since time.Time) {
+	c, dir := w.kept()
+	if c == nil {
+		return
+	}
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && !info.ModTime().Before(since) {
+			os.Remove(path)
+		}
+		return nil
+	})
 }
 
 // prune removes the oldest files below a folder until those that are left take

@@ -45,6 +45,7 @@ type process struct {
 	tail     tail     // of stdout and stderr
 	buf      []byte
 	sources  string // the directory of the Python sources
+	started  time.Time
 	limit    int64  // of its growth; 0 for none
 	ready    int64  // bytes that it had when it was ready
 	bloated  atomic.Bool
@@ -101,7 +102,7 @@ func (w *Worker) startFault(err error) error {
 }
 
 func (w *Worker) launch() (*process, error) {
-	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16)}
+	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16), started: time.Now()}
 	command := w.config.Command
 	if len(command) == 0 {
 		script, err := p.extract()
@@ -338,6 +339,7 @@ func (w *Worker) bury(err error, timedOut bool) *loss {
 		}
 	}
 	tail := w.drop(true)
+	w.forget(p.started)
 	class := ending(p.cmd.ProcessState)
 	switch {
 	case timedOut:
