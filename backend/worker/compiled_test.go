@@ -73,3 +73,31 @@ func TestCompilingModes(t *testing.T) {
 		t.Errorf("compiles: %v, in the mode %v", w.Info().Compiles, fused.Info().Compiles)
 	}
 }
+
+// TestKilledWorkersLeaveNothingCompiled: what a worker has written to the cache since it
+// started is gone once it was killed; what was there before stays.
+func TestKilledWorkersLeaveNothingCompiled(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("TORCHINDUCTOR_CACHE_DIR", "")
+	w := &Worker{config: Config{Mode: "compile"}}
+	dir := filepath.Join(cache, "plumb", "inductor", "la")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	for name, at := range map[string]time.Time{"whole.so": start.Add(-time.Hour), "half.so": start.Add(time.Second)} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("ELF"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.forget(start)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "whole.so" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

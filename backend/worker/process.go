@@ -46,8 +46,8 @@ type process struct {
 	buf      []byte
 	sources  string // the directory of the Python sources
 	started  time.Time
-	limit    int64  // of its growth; 0 for none
-	ready    int64  // bytes that it had when it was ready
+	limit    int64 // of its growth; 0 for none
+	ready    int64 // bytes that it had when it was ready
 	bloated  atomic.Bool
 
 	mu     sync.Mutex
