@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -28,16 +29,18 @@ import (
 
 // Source says where a function is, in the words of plumb_forms.py.
 type Source struct {
-	Form      string   `json:"form"` // "function", "operator", "problem", "library"
+	Form      string   `json:"form"` // "function", "operator", "problem", "task", "library"
 	File      string   `json:"file"`
 	Name      string   `json:"name"`
 	Signature string   `json:"signature,omitempty"` // of a library's function
 	Imports   []string `json:"imports,omitempty"`
+
+	placed string // where a copy of the file is run
 }
 
 // spec is what a worker is told of a function, and by which name programs call it.
 func (of *Source) spec(role, target string) map[string]any {
-	return map[string]any{"role": role, "target": target, "form": of.Form, "file": of.File, "name": of.Name, "signature": of.Signature, "imports": of.Imports}
+	return map[string]any{"role": role, "target": target, "form": of.Form, "file": cmp.Or(of.placed, of.File), "name": of.Name, "signature": of.Signature, "imports": of.Imports}
 }
 
 // Config says what to judge by what.
@@ -156,6 +159,9 @@ type Session struct {
 	findings  []finding
 	start     time.Time
 	untraced  map[string]int
+	task      *task             // nil where there is none
+	folder    string            // of the task's copies
+	refuses   string            // what the reference said last to a call that it does not take
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
@@ -215,11 +221,17 @@ func (s *Session) close() {
 	if s.reference != nil {
 		s.reference.Close()
 	}
+	if s.folder != "" {
+		os.RemoveAll(s.folder)
+	}
 }
 
 // open starts the kernel's process, then the reference's, and says what is drawn.
 func (s *Session) open(ctx context.Context) error {
 	c := s.cfg
+	if err := s.layOut(); err != nil {
+		return err
+	}
 	var literal *Literal
 	spec := c.Kernel.spec("candidate", c.target())
 	if c.Reference == nil && c.Inputs == nil {
@@ -380,6 +392,9 @@ func (s *Session) learn(ctx context.Context, c *Case) error {
 	if s.traced == nil {
 		return nil
 	}
+	if s.traced.context = ""; s.maker.form != nil {
+		s.traced.context = c.context()
+	}
 	n, err := s.traced.learn(ctx, s.reference.ask, c.program)
 	if err != nil {
 		s.untraced[err.Error()]++
@@ -519,22 +534,26 @@ func (s *Session) withoutGradients(c *Case) {
 // one runs a case on the kernel, then on the reference, and judges; nil where the
 // reference refuses too.
 func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
-	if s.maker.problem != nil {
-		if err := s.maker.problem.shape(ctx, c); err != nil {
+	r := &result{Case: c, slack: s.cfg.slack(c)}
+	job := backend.NewJob(c.program)
+	refused, err := s.shape(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if r.kernel = refused; refused == nil {
+		if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
 			return nil, err
 		}
 	}
-	r := &result{Case: c, slack: s.cfg.slack(c)}
-	job := backend.NewJob(c.program)
-	var err error
-	if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
+	if r.ref, r.refSeen, err = s.tryReference(ctx, job); err != nil {
 		return nil, err
 	}
-	if r.ref, r.refSeen, err = s.tryReference(ctx, c, job); err != nil {
-		return nil, err
-	}
-	if r.ref.Status != backend.OK {
+	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
+		s.refuses = r.ref.Message
 		return nil, nil
+	}
+	if s.task != nil {
+		r.withoutOutputs()
 	}
 	if err := s.learn(ctx, c); err != nil {
 		return nil, err
@@ -554,12 +573,25 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	return r, s.weigh(ctx, r)
 }
 
+// shape prepares both processes for a case of a form; the outcome is that of a kernel
+// which refuses it, nil else.
+func (s *Session) shape(ctx context.Context, c *Case) (*backend.Outcome, error) {
+	if s.maker.form == nil {
+		return nil, nil
+	}
+	refused, err := s.maker.form.shape(ctx, c)
+	if err != nil || refused == "" {
+		return nil, err
+	}
+	return &backend.Outcome{Status: backend.Raised, Class: "refused", Message: refused}, nil
+}
+
 // tryKernel runs a case in the kernel's process: every second one in the memory of
 // the one before, with the guard pages behind or before it, half of them recorded.
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.training(),
+		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -591,7 +623,7 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
 
 // training reports whether the model of a problem's case trains.
-func (c *Case) training() bool { return c.Index%2 == 0 }
+func (c *Case) training() bool { return !c.eval }
 
 // again loads the kernel in a new process.
 func (s *Session) again(ctx context.Context) error {
@@ -602,17 +634,8 @@ func (s *Session) again(ctx context.Context) error {
 	return nil
 }
 
-// tryReference runs a case in the reference's process. A problem's model is in the
-// kernel's mode, in which it is traced anew.
-func (s *Session) tryReference(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
+func (s *Session) tryReference(ctx context.Context, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
-	if s.maker.problem != nil {
-		var none struct{}
-		if err := s.reference.ask(ctx, map[string]any{"prepare": map[string]any{"training": c.training()}}, &none); err != nil {
-			return nil, seen, err
-		}
-		s.traced.in(c.training())
-	}
 	o, err := s.reference.Run(ctx, job)
 	if err == nil && o.Status == backend.OK {
 		err = s.reference.ask(ctx, map[string]any{"observe": nil}, &seen)

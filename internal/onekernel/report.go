@@ -227,7 +227,7 @@ func (s *Session) whyNothing() string {
 		for text := range s.untraced {
 			return "no call could be judged: " + text
 		}
-		return "the reference takes none of the drawn calls"
+		return "the reference takes none of the drawn calls: " + firstLine(s.refuses)
 	}
 	for _, r := range s.outcomes {
 		if len(r.problems) == 0 && !r.fine() {
@@ -267,6 +267,12 @@ func (s *Session) tried(rep *Report) {
 	sort.Ints(t.Sizes)
 	if rep.Verdict != Cheats && t.Cases > 0 {
 		rep.Score = float64(t.Right) / float64(t.Cases)
+	}
+	if p, ok := s.maker.form.(*problem); ok {
+		rep.Notes = append(rep.Notes, p.notes...)
+		if p.random {
+			rep.Notes = append(rep.Notes, "the reference draws random numbers in training: compared in eval alone")
+		}
 	}
 	if s.detached {
 		rep.Notes = append(rep.Notes, "forward only: its results have no gradients, which --grad would demand")

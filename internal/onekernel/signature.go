@@ -47,6 +47,8 @@ type Input struct {
 	// be singular; such an input keeps its shape.
 	Literal *tensor.Tensor
 	NoGrad  bool
+	Strides []int // where it has its own
+	Output  bool  // it is there to be written to
 }
 
 // isFloat reports whether the case's float dtype is the input's.

@@ -21,16 +21,8 @@ type traced struct {
 	id    string
 	mu    sync.Mutex
 	known map[string]*recording
-	mode  bool // whether the model of a problem trains
-}
-
-// in forgets what was traced in another mode of the model.
-func (t *traced) in(training bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mode != training {
-		t.known, t.mode = map[string]*recording{}, training
-	}
+	// context is what else than its arguments a call is traced for.
+	context string
 }
 
 // recording is one traced call: nil where it cannot be traced.
@@ -103,8 +95,8 @@ func kindOf(choices []any) (string, error) {
 }
 
 // keyOf tells calls apart that may be traced to different ones.
-func keyOf(dtypes []tensor.DType, shapes [][]int, attributes string) string {
-	return fmt.Sprint(dtypes, shapes, attributes)
+func (t *traced) keyOf(dtypes []tensor.DType, shapes [][]int, attributes string) string {
+	return fmt.Sprint(dtypes, shapes, attributes, t.context)
 }
 
 // attributesOf writes the attributes of a bound call.
@@ -126,10 +118,10 @@ func (t *traced) of(values []op.Value, a op.Args) *recording {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r := t.known[keyOf(dtypes, shapes, attributesOf(a))]; r != nil {
+	if r := t.known[t.keyOf(dtypes, shapes, attributesOf(a))]; r != nil {
 		return r
 	}
-	return t.known[keyOf(widened(dtypes), shapes, attributesOf(a))]
+	return t.known[t.keyOf(widened(dtypes), shapes, attributesOf(a))]
 }
 
 // widened are dtypes in which the judge computes too: the same calls are made.
@@ -225,7 +217,7 @@ func (t *traced) learn(ctx context.Context, ask asker, p *program.Program) (int,
 		parts = append(parts, fmt.Sprintf("%s=%v", kw.Name, kw.Value))
 	}
 	attributes := strings.Join(parts, " ")
-	key, wide := keyOf(dtypes, shapes, attributes), keyOf(widened(dtypes), shapes, attributes)
+	key, wide := t.keyOf(dtypes, shapes, attributes), t.keyOf(widened(dtypes), shapes, attributes)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r, known := t.known[key]; known {

@@ -12,6 +12,8 @@ import traceback
 
 import plumb_forms
 import plumb_modes
+import plumb_problems  # noqa: F401  a form
+import plumb_tasks  # noqa: F401  a form
 import plumb_torch
 import torch
 from plumb_names import Refusal, Unsupported
