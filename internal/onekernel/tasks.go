@@ -280,6 +280,5 @@ func (r *result) withoutOutputs() {
 
 // sharesOutput reports whether a result lies in a tensor that is there for it.
 func (r *result) sharesOutput() bool {
-	k := r.seen.Shares[0]
-	return k < len(r.sig.Inputs) && r.sig.Inputs[k].Output
+	return slices.ContainsFunc(r.seen.Shares, func(k int) bool { return k < len(r.sig.Inputs) && r.sig.Inputs[k].Output })
 }

@@ -165,6 +165,9 @@ func (r *recording) apply(b op.Builder, inputs []op.Value) []op.Value {
 		if err != nil {
 			op.Fail(err)
 		}
+		if call.InPlace && !alike(args[0], out) {
+			op.Fail(errInPlace)
+		}
 		if len(out) == 1 && !call.Def.Sigs()[0].Many {
 			env[program.Ref(c.Result)] = out[0]
 		} else {
@@ -191,15 +194,19 @@ func element(c *program.Call, args []any) (op.Value, bool) {
 	return list[i], true
 }
 
-var errInPlace = errors.New("a call changes its argument in place")
+var errInPlace = errors.New("a call converts to the dtype or shape of what it changes in place")
+
+// alike reports whether what is computed out of place is of the dtype and shape of what
+// a call changes.
+func alike(changed any, out []op.Value) bool {
+	v, ok := changed.(op.Value)
+	return ok && len(out) == 1 && out[0].DType() == v.DType() && slices.Equal(out[0].Shape(), v.Shape())
+}
 
 func partOf(target string, args []any, kwargs []op.Kwarg) (*op.Call, error) {
 	call, err := program.Resolve(ops.Table(), target, args, kwargs)
 	if err != nil {
 		return nil, err
-	}
-	if call.InPlace {
-		return nil, errInPlace
 	}
 	return call, nil
 }

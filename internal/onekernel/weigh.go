@@ -68,7 +68,7 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 		s.add(f)
 	}
 	for _, e := range r.seen.Evidence {
-		if e[0] != "raises" {
+		if e[0] != "raises" && !(e[0] == "buffer" && r.sharesOutput()) {
 			say(e[0], e[1])
 		}
 	}
