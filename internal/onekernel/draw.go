@@ -203,7 +203,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		case s.round():
 			n = 8
 		}
-		c.Sizes[name] = m.within(src, name, n)
+		c.Sizes[name] = m.within(src, name, m.promised(src, sig, name, s, k == focus, n))
 	}
 	m.differentiate(c)
 	return c, m.write(c)

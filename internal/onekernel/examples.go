@@ -57,7 +57,7 @@ func (s *Session) narrow(dt tensor.DType) {
 
 // generalised makes symbols of the sizes of examples: equal sizes are one.
 func generalised(examples []exampleInput) (*Signature, error) {
-	sig := &Signature{}
+	sig := &Signature{Given: map[string]int{}}
 	symbols := map[int]string{}
 	for i, e := range examples {
 		name := fmt.Sprintf("x%d", i)
@@ -75,6 +75,7 @@ func generalised(examples []exampleInput) (*Signature, error) {
 			}
 			if symbols[n] == "" {
 				symbols[n] = string(rune('A' + len(symbols)))
+				sig.Given[symbols[n]] = n
 			}
 			in.Dims[d] = Size{Scale: 1, Symbols: []string{symbols[n]}}
 		}
@@ -155,6 +156,18 @@ func ParseShapes(name string) (Shapes, error) {
 		return s, nil
 	}
 	return "", fmt.Errorf("%q: there are given, near, any", name)
+}
+
+// promised is the size of a symbol where the examples tell which are promised.
+func (m *maker) promised(src *choice.Source, sig *Signature, name string, s step, focus bool, n int) int {
+	given, known := sig.Given[name]
+	switch {
+	case known && m.promises.Shapes == Given:
+		return given
+	case known && m.promises.Shapes == Near:
+		return near{given: given, unit: 1}.draw(src, s, focus)
+	}
+	return n
 }
 
 // near draws a size of the kind of one that is given.

@@ -631,9 +631,13 @@ func (s *Session) again(ctx context.Context) error {
 	if err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &told); err != nil {
 		return fmt.Errorf("the kernel could not be loaded again: %w", err)
 	}
+	if p, ok := s.maker.form.(*problem); ok {
+		p.kernel = "" // its model went with the process
+	}
 	return nil
 }
 
+// tryReference runs a case in the reference's process.
 func (s *Session) tryReference(ctx context.Context, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	o, err := s.reference.Run(ctx, job)

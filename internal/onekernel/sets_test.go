@@ -18,8 +18,8 @@ type entry struct {
 
 const sets = "../../cmd/plumb/testdata/kernels"
 
-// few are judged in every test run; PLUMB_KERNELS=all has all judged.
-var few = []string{
+// smoke are judged in every test run; PLUMB_KERNELS=all has all judged.
+var smoke = []string{
 	"problems/solutions/linear_batchnorm/same.py", "problems/solutions/linear_batchnorm/stale.py", "problems/solutions/linear_batchnorm/no_update.py",
 	"problems/solutions/log_softmax/zeros.py", "problems/solutions/log_softmax/half.py", "tasks/row_softmax/submission_expected.py",
 }
@@ -36,7 +36,7 @@ func TestProblemsAndTasks(t *testing.T) {
 		}
 		for _, e := range entries {
 			name := set + "/" + e.File
-			if os.Getenv("PLUMB_KERNELS") == "all" || slices.Contains(few, name) {
+			if os.Getenv("PLUMB_KERNELS") == "all" || slices.Contains(smoke, name) {
 				t.Run(name, func(t *testing.T) { e.judge(t, filepath.Join(sets, set)) })
 			}
 		}

@@ -73,6 +73,8 @@ type Arg struct {
 type Signature struct {
 	Inputs []Input
 	Args   []Arg
+	// Given are the sizes of symbols in the examples that it was made of.
+	Given map[string]int
 }
 
 // Symbols lists the symbols of the sizes, in the order of their first use, those

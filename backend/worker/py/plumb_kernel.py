@@ -17,7 +17,7 @@ import plumb_tasks  # noqa: F401  a form
 import plumb_torch
 import torch
 from plumb_names import Refusal, Unsupported
-from plumb_opinfo import Calls, Left, Text
+from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room
 from plumb_watch import Watch, recorded
 
@@ -157,6 +157,9 @@ class Trace(Text):
         self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
 
     def call(self, target, args, kwargs):
+        reflected = REFLECTED.get(target.split(".")[-1])
+        if reflected:
+            return super().call(reflected, args[::-1], kwargs)
         return super().call(IN_PLACE.get(target, target), args, kwargs)
 
     def add(self, line, result):
