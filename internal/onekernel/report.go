@@ -81,7 +81,11 @@ func (s *Session) newReport() *Report {
 	if c.Kernel.Name != "" {
 		name += "::" + c.Kernel.Name
 	}
-	return &Report{Promises: c.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	own := *c
+	if s.maker != nil && s.maker.form != nil { // its examples narrow what is drawn
+		own.Promises = s.maker.promises
+	}
+	return &Report{Promises: own.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
 }
 
 // promised lists in words what narrows the draws and widens the limits.
@@ -101,6 +105,9 @@ func (c *Config) promised() []string {
 	}
 	list("dtypes", dtypes)
 	list("layouts", layouts)
+	if c.Shapes != "" {
+		list("shapes", []string{string(c.Shapes)})
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ranges)) {
 		all = append(all, fmt.Sprintf("%s from %d to %d", name, c.Ranges[name][0], c.Ranges[name][1]))
 	}
