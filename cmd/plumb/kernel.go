@@ -41,12 +41,14 @@ verdict, by this precedence: cheats, unsafe, wrong, limited, right.
 
 FILE.py::FUNCTION is a function of a Python file; FILE.py alone, with a file as the
 reference, is a solution in KernelBench's form (ModelNew, by Model, get_inputs and
-get_init_inputs); FILE.so:FUNCTION is a function in C, by its --signature.
+get_init_inputs) or, with a folder, a submission in GPU MODE's (task.yml, ref_kernel,
+custom_kernel); FILE.so:FUNCTION is a function in C, by its --signature.
 
 Exit codes: 0 right, 1 a finding, 2 a mistake in the command, 3 a fault, 5 nothing judged.`,
 		Example: `  plumb kernel softmax.py::my_softmax --against torch.softmax
   plumb kernel fused.py::swiglu --against ref.py::swiglu --inputs 'x: f32[B,S,H], w: f32[H,2*F]'
   plumb kernel solution.py --against problem.py
+  plumb kernel submission.py --against taskdir/
   plumb kernel --op mylib::rms_norm --import mylib --against torch.nn.functional.rms_norm
   plumb kernel ./libk.so:relu_f32 --against torch.relu --signature 'relu_f32(const float *input, float *out, int64_t n = input.numel())'`,
 		Args: cobra.MaximumNArgs(1),
@@ -73,6 +75,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 	})
 	group(cmd, "What the function promises", func(fl *pflag.FlagSet) {
 		fl.StringSliceVar(&f.DTypes, "dtypes", nil, "it takes these dtypes only (default float32, float16, float64, bfloat16)")
+		fl.StringVar(&f.Shapes, "shapes", "", "it takes these shapes only: given, as in its examples; near, of their kind; any (default any, against a problem or a task near)")
 		fl.StringSliceVar(&f.Layouts, "layouts", nil, "it takes these layouts only: contiguous, transposed, sliced, expanded")
 		fl.StringArrayVar(&f.Sizes, "sizes", nil, "a size lies within bounds, as B=1..64; may be repeated")
 		fl.BoolVar(&f.NoEmpty, "no-empty", false, "it takes no tensor without elements")

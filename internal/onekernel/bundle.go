@@ -59,6 +59,10 @@ func (r *Report) WriteBundle(ctx context.Context, dir string, cfg *Config) error
 		return err
 	}
 	text, data, err := r.Smallest.repro(r)
+	if errors.Is(err, errNoProgram) {
+		r.Notes = append(r.Notes, err.Error())
+		return os.WriteFile(filepath.Join(dir, programFile), []byte(r.Smallest.Program), 0o644)
+	}
 	if err != nil {
 		return fmt.Errorf("the program of the bundle: %w", err)
 	}

@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,7 @@ const (
 	Zeros     Regime = "signed zeros"       //
 	Extremes  Regime = "extreme magnitudes" // the largest finite values and subnormals
 	Tiny      Regime = "tiny magnitudes"    //
+	AsGiven   Regime = "as given"           // in the range of a problem's own inputs
 )
 
 // Layout says how the inputs of a case lie in memory.
@@ -53,6 +55,10 @@ type Case struct {
 	sig     *Signature
 	program *program.Program
 	again   bool // in the memory of the case before
+	eval    bool // of a model, which is in training else
+	test    int  // of a task: whose arguments the case has
+	own     bool // of a task: with all of them as they are
+	data    json.RawMessage
 }
 
 // step is one of the draws that come first.
@@ -97,6 +103,7 @@ type Promises struct {
 	NoEmpty, NoNonFinite bool
 	Ranges               map[string][2]int // of symbols, both ends included
 	Grad                 *bool             // nil: where the kernel has gradients
+	Shapes               Shapes            // in terms of the examples'; "" for any of a function, near for a problem
 }
 
 // maker draws cases.
@@ -107,7 +114,7 @@ type maker struct {
 	// signature returns that of a draw: an operator's literal has a new one each time.
 	signature func(src *choice.Source, dt tensor.DType) (*Signature, error)
 	legal     func(*program.Program) bool // nil: the reference says
-	problem   *problem                    // nil where the cases are of a function
+	form      form                        // nil where the cases are of a function
 }
 
 // dtype is that of case i: every second one is of another dtype than the first. In the
@@ -175,8 +182,8 @@ func (m *maker) step(src *choice.Source, n int) step {
 // the last dimension, in every second case, and a drawn one in the others.
 func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (*Case, error) {
 	c := &Case{Index: i, DType: dt, Regime: s.regime, Layout: s.layout, Sizes: map[string]int{}, Key: src.Key()}
-	if m.problem != nil {
-		return c, m.problem.size(c, src, s, i, try, m)
+	if m.form != nil {
+		return c, m.form.size(c, src, s, i, try, m)
 	}
 	sig, err := m.signature(src, dt)
 	if err != nil {
@@ -196,7 +203,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		case s.round():
 			n = 8
 		}
-		c.Sizes[name] = m.within(src, name, n)
+		c.Sizes[name] = m.within(src, name, m.promised(src, sig, name, s, k == focus, n))
 	}
 	m.differentiate(c)
 	return c, m.write(c)
@@ -258,10 +265,10 @@ const resultName = "result_"
 func (m *maker) twin(c *Case, n int) (*Case, error) {
 	t := *c
 	t.Key, t.again = choice.Derive(c.Key, uint64(n)), true
-	if t.Regime != Usual && t.Regime != Offset {
+	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven {
 		t.Regime = Usual
 	}
-	if err := m.write(&t); err != nil {
+	if err := m.rewrite(&t); err != nil {
 		return nil, err
 	}
 	for i := range t.program.Inputs {
@@ -329,7 +336,7 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	if len(of.Among) > 0 {
 		in.Fill = among(in, of.Among)
 	}
-	if !of.NoGrad { // others may be changed in place, as running statistics are
+	if in.Strides = of.Strides; of.Strides == nil && !of.NoGrad { // others may be changed in place, as running statistics are
 		in.Strides = c.strides(in.Shape, src)
 	}
 	in.RequiresGrad = c.Grad && in.DType.IsDifferentiable() && !of.NoGrad
@@ -377,6 +384,10 @@ func among(in *program.Input, values []float64) program.Fill {
 
 func (in *Input) regime(f *program.Fill, r Regime) {
 	switch r {
+	case AsGiven:
+		if in.Lo < in.Hi {
+			f.Dist, f.Lo, f.Hi = program.Uniform, in.Lo, in.Hi
+		}
 	case Offset:
 		f.Lo, f.Hi = 300, 0.5
 	case Large:
@@ -434,6 +445,9 @@ func (c *Case) String() string {
 	}
 	if c.Layout != Contiguous {
 		s += ", " + string(c.Layout)
+	}
+	if c.eval {
+		s += ", in eval"
 	}
 	if c.Grad {
 		s += ", with gradients"

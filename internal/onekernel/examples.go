@@ -2,11 +2,8 @@ package onekernel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"plumb/internal/draw/choice"
 	"plumb/tensor"
@@ -15,8 +12,20 @@ import (
 // examples makes the signature of what get_inputs of the reference's file returns:
 // a function's, or a problem's.
 func (s *Session) examples(ctx context.Context) error {
+	if s.task != nil {
+		s.maker.form = s.task
+		s.narrow(tensor.F32)
+		s.maker.promises.Grad = new(bool)
+		return nil
+	}
 	if s.cfg.Reference != nil && s.cfg.Reference.Form == "problem" {
-		s.maker.problem = &problem{session: s, given: s.refTold.Sizes}
+		p := &problem{session: s, given: s.refTold.Sizes}
+		dt, err := p.dtype(ctx)
+		if err != nil {
+			return err
+		}
+		s.maker.form = p
+		s.narrow(dt)
 		return nil
 	}
 	if len(s.refTold.Examples) == 0 {
@@ -30,9 +39,25 @@ func (s *Session) examples(ctx context.Context) error {
 	return nil
 }
 
+// narrow has cases drawn as the example inputs are: in their dtype, contiguous, with
+// elements, finite. What is promised beyond is said by flags.
+func (s *Session) narrow(dt tensor.DType) {
+	p := &s.maker.promises
+	if p.DTypes == nil {
+		p.DTypes = []tensor.DType{dt}
+	}
+	if p.Layouts == nil {
+		p.Layouts = []Layout{Contiguous}
+	}
+	if p.Shapes == "" {
+		p.Shapes = Near
+	}
+	p.NoEmpty, p.NoNonFinite = true, true
+}
+
 // generalised makes symbols of the sizes of examples: equal sizes are one.
 func generalised(examples []exampleInput) (*Signature, error) {
-	sig := &Signature{}
+	sig := &Signature{Given: map[string]int{}}
 	symbols := map[int]string{}
 	for i, e := range examples {
 		name := fmt.Sprintf("x%d", i)
@@ -50,6 +75,7 @@ func generalised(examples []exampleInput) (*Signature, error) {
 			}
 			if symbols[n] == "" {
 				symbols[n] = string(rune('A' + len(symbols)))
+				sig.Given[symbols[n]] = n
 			}
 			in.Dims[d] = Size{Scale: 1, Symbols: []string{symbols[n]}}
 		}
@@ -89,51 +115,23 @@ func wire(v any) any {
 	return v
 }
 
-// problem draws the cases of a file in KernelBench's form: its module-level sizes are
-// given other values, from which its own code makes the inputs and the model.
-type problem struct {
-	session *Session
-	given   map[string]int
-}
-
-// modelOf is what the reference tells of a model.
-type modelOf struct {
-	Init     json.RawMessage `json:"init"`
-	Examples []exampleInput  `json:"examples"`
-	State    []stateEntry    `json:"state"`
-}
-
-// size draws sizes near the given ones, of which the first case has small ones and
-// none more elements than there is room for.
-func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker) error {
-	names := slices.Sorted(maps.Keys(p.given))
-	focus := -1
-	if len(names) > 0 {
-		focus = (i + try) % len(names)
-	}
-	for k, name := range names {
-		given := p.given[name]
-		n := given
-		switch {
-		case try >= attempts-2:
-		case given > 16: // a size: small, of the same kind
-			n = []int{given / 4, 8, 16, given / 2, 32, 24}[src.Index(6)]
-		}
-		if k == focus && i > 0 && try < attempts/2 {
-			n = []int{given, given + 1, max(given-1, 1), 1, 2, max(given/2, 1), s.size}[src.Index(7)]
-		}
-		c.Sizes[name] = m.within(src, name, max(n, 1))
-	}
-	m.differentiate(c)
-	return m.rewrite(c)
+// maker of cases whose inputs and sizes the reference's process knows: of a problem's
+// file, or of a task's folder.
+type form interface {
+	// size gives a case sizes, and the program that follows from them.
+	size(c *Case, src *choice.Source, s step, i, try int, m *maker) error
+	// signature asks the reference what a case takes.
+	signature(ctx context.Context, c *Case) (*Signature, error)
+	// shape has both processes prepared for a case; the text says why the kernel is not.
+	shape(ctx context.Context, c *Case) (refused string, err error)
 }
 
 // rewrite makes a case's program anew after its sizes or values changed.
 func (m *maker) rewrite(c *Case) error {
-	if m.problem == nil {
+	if m.form == nil {
 		return m.write(c)
 	}
-	sig, err := m.problem.signature(context.Background(), c)
+	sig, err := m.form.signature(context.Background(), c)
 	if err != nil {
 		return err
 	}
@@ -141,76 +139,78 @@ func (m *maker) rewrite(c *Case) error {
 	return m.write(c)
 }
 
-// signature asks the reference for the model of a case's sizes.
-func (p *problem) signature(ctx context.Context, c *Case) (*Signature, error) {
-	told, err := p.model(ctx, c)
-	if err != nil {
-		return nil, err
+// Shapes says which sizes a kernel promises, in terms of the examples'.
+type Shapes string
+
+// The promises: the sizes that are given, those of their kind, all.
+const (
+	Given Shapes = "given"
+	Near  Shapes = "near"
+	Any   Shapes = "any"
+)
+
+// ParseShapes returns the promise of a name.
+func ParseShapes(name string) (Shapes, error) {
+	switch s := Shapes(name); s {
+	case Given, Near, Any, "":
+		return s, nil
 	}
-	sig := &Signature{}
-	for i, e := range told.Examples {
-		name := fmt.Sprintf("x%d", i)
-		if e.DType == "" {
-			sig.Args = append(sig.Args, Arg{Name: name, Choices: []any{wire(e.Value)}})
-			continue
-		}
-		in, err := e.input(name)
-		if err != nil {
-			return nil, err
-		}
-		sig.add(*in)
-	}
-	for i, e := range told.State {
-		in, err := e.input(fmt.Sprintf("p%d", i))
-		if err != nil {
-			return nil, err
-		}
-		e.fill(in)
-		sig.add(*in)
-		sig.Args[len(sig.Args)-1].State = true
-	}
-	return sig, nil
+	return "", fmt.Errorf("%q: there are given, near, any", name)
 }
 
-// fill says what a parameter or buffer holds: a buffer what the model gives it, a
-// parameter numbers of the same range.
-func (e *stateEntry) fill(in *Input) {
-	in.NoGrad = !e.Parameter || !e.RequiresGrad
-	dt, err := tensor.ParseDType(e.DType)
-	if err != nil {
-		return
+// promised is the size of a symbol where the examples tell which are promised.
+func (m *maker) promised(src *choice.Source, sig *Signature, name string, s step, focus bool, n int) int {
+	given, known := sig.Given[name]
+	switch {
+	case known && m.promises.Shapes == Given:
+		return given
+	case known && m.promises.Shapes == Near:
+		return near{given: given, unit: 1}.draw(src, s, focus)
 	}
-	if e.Values != nil {
-		in.DType, in.Literal = dt, tensor.New(dt, e.Shape...)
-		for i, v := range e.Values {
-			in.Literal.Set(i, complex(v, 0))
-		}
-		return
-	}
-	if e.Lo != nil && dt.IsFloat() {
-		in.Lo, in.Hi, in.Bounded = *e.Lo, *e.Hi, true
-		if in.Lo == in.Hi { // ones or zeros, as of a norm
-			in.Lo, in.Hi = in.Lo-0.5, in.Hi+0.5
-		}
-	}
+	return n
 }
 
-func (p *problem) model(ctx context.Context, c *Case) (*modelOf, error) {
-	var told modelOf
-	err := p.session.reference.ask(ctx, map[string]any{"shape": map[string]any{"sizes": c.Sizes}}, &told)
-	return &told, err
+// near draws a size of the kind of one that is given.
+type near struct {
+	given, unit int  // unit divides it
+	any         bool // whatever it is
+	small       bool // so that the reference, which has refused others, takes it
 }
 
-// shape has both processes make the model of a case.
-func (p *problem) shape(ctx context.Context, c *Case) error {
-	told, err := p.model(ctx, c)
-	if err != nil {
-		return err
+const (
+	smallSize = 16   // to which a size may be a width of a window or a number of heads
+	mediumOf  = 64   // to which a large size is brought, so that cases are quick
+	mostDrawn = 4099 // of a drawn size
+)
+
+func (n near) draw(src *choice.Source, s step, focus bool) int {
+	low, u := n.reduced(), n.unit
+	if n.any {
+		low, u = int(src.Int(1, 6)), 1
 	}
-	var none struct{}
-	request := map[string]any{"init": told.Init, "inputs": len(told.Examples), "seed": c.Key >> 32, "state": told.State}
-	if err := p.session.kernel.ask(ctx, map[string]any{"shape": request}, &none); err != nil {
-		return &errNothing{"ModelNew: " + err.Error()}
+	switch {
+	case n.small:
+		return []int{low, low, n.given}[src.Index(3)]
+	case !focus && n.given <= smallSize && !n.any:
+		return n.given
+	case !focus:
+		return []int{low, low, max(low/2/u, 1) * u}[src.Index(3)]
 	}
-	return nil
+	sizes := []int{low + u, max(low-u, u), u, 2 * u, 3 * u, 5 * u, min(n.given, mostDrawn)}
+	if u == 1 || n.any {
+		sizes = append(sizes, 1, 2, low+1, max(low-1, 1), max(s.size, 1), max(s.size, 1))
+	}
+	return min(sizes[src.Index(len(sizes))], max(4*n.given, smallSize), mostDrawn)
+}
+
+// reduced halves a size while it is large and a multiple of its unit.
+func (n near) reduced() int {
+	low := n.given
+	for low > mediumOf && low%(2*n.unit) == 0 {
+		low /= 2
+	}
+	if low > 2*mediumOf {
+		low = max(mediumOf/n.unit, 1) * n.unit
+	}
+	return low
 }

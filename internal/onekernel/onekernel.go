@@ -11,12 +11,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
 	"time"
 
 	"plumb/backend"
 	"plumb/backend/worker"
-	"plumb/internal/draw/choice"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
@@ -28,16 +27,18 @@ import (
 
 // Source says where a function is, in the words of plumb_forms.py.
 type Source struct {
-	Form      string   `json:"form"` // "function", "operator", "problem", "library"
+	Form      string   `json:"form"` // "function", "operator", "problem", "task", "library"
 	File      string   `json:"file"`
 	Name      string   `json:"name"`
 	Signature string   `json:"signature,omitempty"` // of a library's function
 	Imports   []string `json:"imports,omitempty"`
+
+	placed string // where a copy of the file is run
 }
 
 // spec is what a worker is told of a function, and by which name programs call it.
 func (of *Source) spec(role, target string) map[string]any {
-	return map[string]any{"role": role, "target": target, "form": of.Form, "file": of.File, "name": of.Name, "signature": of.Signature, "imports": of.Imports}
+	return map[string]any{"role": role, "target": target, "form": of.Form, "file": cmp.Or(of.placed, of.File), "name": of.Name, "signature": of.Signature, "imports": of.Imports}
 }
 
 // Config says what to judge by what.
@@ -156,6 +157,9 @@ type Session struct {
 	findings  []finding
 	start     time.Time
 	untraced  map[string]int
+	task      *task             // nil where there is none
+	folder    string            // of the task's copies
+	refuses   string            // what the reference said last to a call that it does not take
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
@@ -215,11 +219,17 @@ func (s *Session) close() {
 	if s.reference != nil {
 		s.reference.Close()
 	}
+	if s.folder != "" {
+		os.RemoveAll(s.folder)
+	}
 }
 
 // open starts the kernel's process, then the reference's, and says what is drawn.
 func (s *Session) open(ctx context.Context) error {
 	c := s.cfg
+	if err := s.layOut(); err != nil {
+		return err
+	}
 	var literal *Literal
 	spec := c.Kernel.spec("candidate", c.target())
 	if c.Reference == nil && c.Inputs == nil {
@@ -380,6 +390,9 @@ func (s *Session) learn(ctx context.Context, c *Case) error {
 	if s.traced == nil {
 		return nil
 	}
+	if s.traced.context = ""; s.maker.form != nil {
+		s.traced.context = c.context()
+	}
 	n, err := s.traced.learn(ctx, s.reference.ask, c.program)
 	if err != nil {
 		s.untraced[err.Error()]++
@@ -519,22 +532,26 @@ func (s *Session) withoutGradients(c *Case) {
 // one runs a case on the kernel, then on the reference, and judges; nil where the
 // reference refuses too.
 func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
-	if s.maker.problem != nil {
-		if err := s.maker.problem.shape(ctx, c); err != nil {
+	r := &result{Case: c, slack: s.cfg.slack(c)}
+	job := backend.NewJob(c.program)
+	refused, err := s.shape(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if r.kernel = refused; refused == nil {
+		if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
 			return nil, err
 		}
 	}
-	r := &result{Case: c, slack: s.cfg.slack(c)}
-	job := backend.NewJob(c.program)
-	var err error
-	if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
+	if r.ref, r.refSeen, err = s.tryReference(ctx, job); err != nil {
 		return nil, err
 	}
-	if r.ref, r.refSeen, err = s.tryReference(ctx, c, job); err != nil {
-		return nil, err
-	}
-	if r.ref.Status != backend.OK {
+	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
+		s.refuses = r.ref.Message
 		return nil, nil
+	}
+	if s.task != nil {
+		r.withoutOutputs()
 	}
 	if err := s.learn(ctx, c); err != nil {
 		return nil, err
@@ -553,154 +570,3 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	}
 	return r, s.weigh(ctx, r)
 }
-
-// tryKernel runs a case in the kernel's process: every second one in the memory of
-// the one before, with the guard pages behind or before it, half of them recorded.
-func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
-	var seen observed
-	told := map[string]any{
-		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.training(),
-	}
-	if s.told.Destination {
-		out, err := s.results(c)
-		if err != nil {
-			return nil, seen, err
-		}
-		told["out"] = out
-	}
-	var none struct{}
-	if err := s.kernel.ask(ctx, map[string]any{"prepare": told}, &none); err != nil {
-		return nil, seen, err
-	}
-	o, err := s.kernel.Run(ctx, job)
-	if err != nil {
-		return nil, seen, err
-	}
-	if o.Status == backend.Crashed || o.Status == backend.TimedOut {
-		return o, seen, s.again(ctx)
-	}
-	err = s.kernel.ask(ctx, map[string]any{"observe": nil}, &seen)
-	var lost *worker.Lost
-	if errors.As(err, &lost) {
-		return &backend.Outcome{Status: backend.Crashed, Class: lost.Class, Message: "after the call: " + lost.Message}, seen, s.again(ctx)
-	}
-	return o, seen, err
-}
-
-// guard says on which side of a case's arguments nothing can be read.
-func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
-
-// training reports whether the model of a problem's case trains.
-func (c *Case) training() bool { return c.Index%2 == 0 }
-
-// again loads the kernel in a new process.
-func (s *Session) again(ctx context.Context) error {
-	var told described
-	if err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &told); err != nil {
-		return fmt.Errorf("the kernel could not be loaded again: %w", err)
-	}
-	return nil
-}
-
-// tryReference runs a case in the reference's process. A problem's model is in the
-// kernel's mode, in which it is traced anew.
-func (s *Session) tryReference(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
-	var seen observed
-	if s.maker.problem != nil {
-		var none struct{}
-		if err := s.reference.ask(ctx, map[string]any{"prepare": map[string]any{"training": c.training()}}, &none); err != nil {
-			return nil, seen, err
-		}
-		s.traced.in(c.training())
-	}
-	o, err := s.reference.Run(ctx, job)
-	if err == nil && o.Status == backend.OK {
-		err = s.reference.ask(ctx, map[string]any{"observe": nil}, &seen)
-	}
-	return o, seen, err
-}
-
-// results are the dtypes, shapes and strides of a case's results, for a kernel that
-// writes into its first arguments.
-func (s *Session) results(c *Case) ([][3]any, error) {
-	var metas []op.Meta
-	if s.cfg.Reference == nil {
-		symbols := map[program.Ref]*program.Symbol{}
-		for i := range c.program.Inputs {
-			v := c.program.Inputs[i].Symbol()
-			symbols[v.Ref] = v
-		}
-		args, kwargs, err := c.program.Calls[0].OpArgs(func(r program.Ref) (any, error) { return symbols[r], nil })
-		if err != nil {
-			return nil, err
-		}
-		bound, err := program.Resolve(ops.Table(), c.program.Calls[0].Target, args, kwargs)
-		if err == nil {
-			metas, err = bound.Infer()
-		}
-		if err != nil {
-			return nil, err
-		}
-	} else {
-		p := c.program.Clone()
-		p.Backward = nil
-		o, err := s.reference.Run(context.Background(), backend.NewJob(p))
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range o.Values {
-			for _, t := range leaves(v) {
-				metas = append(metas, op.Meta{DType: t.DType(), Shape: t.Shape()})
-			}
-		}
-	}
-	out := [][3]any{}
-	for _, m := range metas {
-		out = append(out, [3]any{m.DType.String(), append([]int{}, m.Shape...), nil}) // of a scalar too
-	}
-	return out, nil
-}
-
-func leaves(v backend.Value) []*tensor.Tensor {
-	if v.Tensor != nil {
-		return []*tensor.Tensor{v.Tensor}
-	}
-	var all []*tensor.Tensor
-	for _, e := range v.Tuple {
-		all = append(all, leaves(e)...)
-	}
-	return all
-}
-
-// requiresGrad reports whether any result of a value does.
-func requiresGrad(v backend.Value) bool {
-	return v.Tensor != nil && v.RequiresGrad || slices.ContainsFunc(v.Tuple, requiresGrad)
-}
-
-// gradients looks whether the kernel's results are detached where the reference's
-// are not. A kernel that is none of PyTorch's own operators has no gradients
-// unless they are asked for: its cases are run without, from then on.
-func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
-	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) {
-		return false, nil
-	}
-	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad
-	if demanded || s.detached {
-		return false, nil
-	}
-	if len(r.seen.Operators) > 0 && r.seen.Launches == 0 {
-		return false, nil
-	}
-	if !c.recorded() {
-		return false, nil
-	}
-	s.detached = true
-	s.withoutGradients(c)
-	return true, nil
-}
-
-// recorded reports whether the operators of a case's call are.
-func (c *Case) recorded() bool { return c.Index%2 == 0 || c.Index < 4 }
-
-// fixed is the signature that does not depend on a draw.
-func (sig *Signature) fixed(*choice.Source, tensor.DType) (*Signature, error) { return sig, nil }

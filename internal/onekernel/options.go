@@ -20,7 +20,7 @@ type Options struct {
 	// Kernel is FILE.py::FUNCTION, FILE.so:FUNCTION with its Signature, or a
 	// solution's FILE.py; "" with Op, a registered operator.
 	Kernel, Op, Signature string
-	Against               string // a name of PyTorch's, FILE.py::FUNCTION, or a problem's file
+	Against               string // a name of PyTorch's, FILE.py::FUNCTION, a problem's file, or a task's folder
 	Imports               []string
 	Python                string // that has PyTorch and what the kernel imports; "" for the one that is found
 
@@ -32,6 +32,7 @@ type Options struct {
 	Seed    uint64
 
 	DTypes, Layouts, Sizes []string
+	Shapes                 string // given, near or any, in terms of the examples'
 	NoEmpty, NoNonFinite   bool
 	Grad, NoGrad           bool
 
@@ -80,6 +81,9 @@ func (o *Options) Config() (*Config, error) {
 	}
 	if cfg.Reference, err = o.reference(cfg.Kernel.Form); err != nil {
 		return nil, err
+	}
+	if cfg.Reference != nil && cfg.Reference.Form == "task" {
+		cfg.Kernel.Form = "task"
 	}
 	if cfg.Python, _, err = worker.FindPython(o.Python); err != nil {
 		return nil, err
@@ -151,6 +155,9 @@ func existing(file string) (string, error) {
 // reference is a function of a file; nil for one of PyTorch's.
 func (o *Options) reference(form string) (*Source, error) {
 	file, name, named := strings.Cut(o.Against, "::")
+	if info, err := os.Stat(o.Against); err == nil && info.IsDir() {
+		return o.task(form)
+	}
 	if !strings.HasSuffix(file, ".py") {
 		if form == "problem" {
 			return nil, fmt.Errorf("a file without ::FUNCTION is a solution of a problem: --against names its file, or the kernel is FILE.py::FUNCTION")
@@ -169,6 +176,15 @@ func (o *Options) reference(form string) (*Source, error) {
 	return src, err
 }
 
+// task is a folder in GPU MODE's form as the reference.
+func (o *Options) task(form string) (*Source, error) {
+	if form != "problem" {
+		return nil, fmt.Errorf("--against %s is the folder of a task: the kernel is the file of a submission, without ::FUNCTION", o.Against)
+	}
+	dir, err := filepath.Abs(o.Against)
+	return &Source{Form: "task", File: dir, Imports: o.Imports}, err
+}
+
 func (o *Options) promises(cfg *Config) error {
 	var promised []tensor.DType
 	for _, name := range o.DTypes {
@@ -180,6 +196,10 @@ func (o *Options) promises(cfg *Config) error {
 	}
 	if promised != nil {
 		cfg.DTypes = promised
+	}
+	var err error
+	if cfg.Shapes, err = ParseShapes(o.Shapes); err != nil {
+		return fmt.Errorf("--shapes: %w", err)
 	}
 	for _, name := range o.Layouts {
 		l, err := ParseLayout(name)

@@ -81,7 +81,11 @@ func (s *Session) newReport() *Report {
 	if c.Kernel.Name != "" {
 		name += "::" + c.Kernel.Name
 	}
-	return &Report{Promises: c.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	own := *c
+	if s.maker != nil && s.maker.form != nil { // its examples narrow what is drawn
+		own.Promises = s.maker.promises
+	}
+	return &Report{Promises: own.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
 }
 
 // promised lists in words what narrows the draws and widens the limits.
@@ -101,6 +105,9 @@ func (c *Config) promised() []string {
 	}
 	list("dtypes", dtypes)
 	list("layouts", layouts)
+	if c.Shapes != "" {
+		list("shapes", []string{string(c.Shapes)})
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ranges)) {
 		all = append(all, fmt.Sprintf("%s from %d to %d", name, c.Ranges[name][0], c.Ranges[name][1]))
 	}
@@ -227,7 +234,7 @@ func (s *Session) whyNothing() string {
 		for text := range s.untraced {
 			return "no call could be judged: " + text
 		}
-		return "the reference takes none of the drawn calls"
+		return "the reference takes none of the drawn calls: " + firstLine(s.refuses)
 	}
 	for _, r := range s.outcomes {
 		if len(r.problems) == 0 && !r.fine() {
@@ -267,6 +274,12 @@ func (s *Session) tried(rep *Report) {
 	sort.Ints(t.Sizes)
 	if rep.Verdict != Cheats && t.Cases > 0 {
 		rep.Score = float64(t.Right) / float64(t.Cases)
+	}
+	if p, ok := s.maker.form.(*problem); ok {
+		rep.Notes = append(rep.Notes, p.notes...)
+		if p.random {
+			rep.Notes = append(rep.Notes, "the reference draws random numbers in training: compared in eval alone")
+		}
 	}
 	if s.detached {
 		rep.Notes = append(rep.Notes, "forward only: its results have no gradients, which --grad would demand")

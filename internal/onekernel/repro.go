@@ -185,7 +185,7 @@ func (f *repro) calls() error {
 		f.problem()
 		return nil
 	default:
-		return fmt.Errorf("no program is written of the form %s", c.Kernel.Form)
+		return errNoProgram
 	}
 	if c.Reference == nil {
 		f.Against = []string{"return " + call.Expr()}
@@ -196,6 +196,8 @@ func (f *repro) calls() error {
 	f.Against = []string{"return REFERENCE(" + f.arguing(&f.s.refTold, call) + ")"}
 	return nil
 }
+
+var errNoProgram = errors.New("no program of PyTorch's alone is written of a task: the bundle has the call with its inputs")
 
 // registered is the expression of an operator, mylib::f, or of a function, mylib.f.
 func registered(name string) string {

@@ -47,6 +47,8 @@ type Input struct {
 	// be singular; such an input keeps its shape.
 	Literal *tensor.Tensor
 	NoGrad  bool
+	Strides []int // where it has its own
+	Output  bool  // it is there to be written to
 }
 
 // isFloat reports whether the case's float dtype is the input's.
@@ -71,6 +73,8 @@ type Arg struct {
 type Signature struct {
 	Inputs []Input
 	Args   []Arg
+	// Given are the sizes of symbols in the examples that it was made of.
+	Given map[string]int
 }
 
 // Symbols lists the symbols of the sizes, in the order of their first use, those

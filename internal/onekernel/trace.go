@@ -21,16 +21,8 @@ type traced struct {
 	id    string
 	mu    sync.Mutex
 	known map[string]*recording
-	mode  bool // whether the model of a problem trains
-}
-
-// in forgets what was traced in another mode of the model.
-func (t *traced) in(training bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mode != training {
-		t.known, t.mode = map[string]*recording{}, training
-	}
+	// context is what else than its arguments a call is traced for.
+	context string
 }
 
 // recording is one traced call: nil where it cannot be traced.
@@ -103,8 +95,8 @@ func kindOf(choices []any) (string, error) {
 }
 
 // keyOf tells calls apart that may be traced to different ones.
-func keyOf(dtypes []tensor.DType, shapes [][]int, attributes string) string {
-	return fmt.Sprint(dtypes, shapes, attributes)
+func (t *traced) keyOf(dtypes []tensor.DType, shapes [][]int, attributes string) string {
+	return fmt.Sprint(dtypes, shapes, attributes, t.context)
 }
 
 // attributesOf writes the attributes of a bound call.
@@ -126,10 +118,10 @@ func (t *traced) of(values []op.Value, a op.Args) *recording {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r := t.known[keyOf(dtypes, shapes, attributesOf(a))]; r != nil {
+	if r := t.known[t.keyOf(dtypes, shapes, attributesOf(a))]; r != nil {
 		return r
 	}
-	return t.known[keyOf(widened(dtypes), shapes, attributesOf(a))]
+	return t.known[t.keyOf(widened(dtypes), shapes, attributesOf(a))]
 }
 
 // widened are dtypes in which the judge computes too: the same calls are made.
@@ -173,6 +165,9 @@ func (r *recording) apply(b op.Builder, inputs []op.Value) []op.Value {
 		if err != nil {
 			op.Fail(err)
 		}
+		if call.InPlace && !alike(args[0], out) {
+			op.Fail(errInPlace)
+		}
 		if len(out) == 1 && !call.Def.Sigs()[0].Many {
 			env[program.Ref(c.Result)] = out[0]
 		} else {
@@ -199,15 +194,19 @@ func element(c *program.Call, args []any) (op.Value, bool) {
 	return list[i], true
 }
 
-var errInPlace = errors.New("a call changes its argument in place")
+var errInPlace = errors.New("a call converts to the dtype or shape of what it changes in place")
+
+// alike reports whether what is computed out of place is of the dtype and shape of what
+// a call changes.
+func alike(changed any, out []op.Value) bool {
+	v, ok := changed.(op.Value)
+	return ok && len(out) == 1 && out[0].DType() == v.DType() && slices.Equal(out[0].Shape(), v.Shape())
+}
 
 func partOf(target string, args []any, kwargs []op.Kwarg) (*op.Call, error) {
 	call, err := program.Resolve(ops.Table(), target, args, kwargs)
 	if err != nil {
 		return nil, err
-	}
-	if call.InPlace {
-		return nil, errInPlace
 	}
 	return call, nil
 }
@@ -225,7 +224,7 @@ func (t *traced) learn(ctx context.Context, ask asker, p *program.Program) (int,
 		parts = append(parts, fmt.Sprintf("%s=%v", kw.Name, kw.Value))
 	}
 	attributes := strings.Join(parts, " ")
-	key, wide := keyOf(dtypes, shapes, attributes), keyOf(widened(dtypes), shapes, attributes)
+	key, wide := t.keyOf(dtypes, shapes, attributes), t.keyOf(widened(dtypes), shapes, attributes)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r, known := t.known[key]; known {

@@ -68,7 +68,7 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 		s.add(f)
 	}
 	for _, e := range r.seen.Evidence {
-		if e[0] != "raises" {
+		if e[0] != "raises" && !(e[0] == "buffer" && r.sharesOutput()) {
 			say(e[0], e[1])
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 		say("refuses", refusal(r))
 		return nil
 	}
-	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 {
+	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 && !r.sharesOutput() {
 		say("aliases", fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0]))
 	}
 	old := s.repeated(r)
@@ -118,6 +118,25 @@ func (s *Session) wrong(r *result) bool {
 // multiplied or summed, what overflows on the way, or vanishes, follows from the
 // order of operations and from the accumulator, which nothing asks of a kernel.
 func (s *Session) overflows(r *result) bool { return r.Regime == Extremes && !s.pointwise }
+
+// changes reports whether a call leaves something else in an argument.
+func changes(o *backend.Outcome, name string) bool {
+	return slices.ContainsFunc(o.Slots, func(s backend.Slot) bool { return s.Part == backend.PartChange && s.Owner == name })
+}
+
+// hasNaN reports whether a result has one.
+func hasNaN(o *backend.Outcome) bool {
+	return slices.ContainsFunc(o.Values, func(v backend.Value) bool {
+		return slices.ContainsFunc(leaves(v), func(t *tensor.Tensor) bool {
+			for i := range t.Len() {
+				if cmplx.IsNaN(t.At(i)) {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
 
 // telling is how many different finite numbers a result has to have for its being
 // the same as another one to mean something: overflows and saturation are alike.
@@ -161,7 +180,7 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
 		for _, slot := range r.kernel.Slots {
-			if slot.Part == backend.PartChange && slot.Owner == in.Name && slot.Tensor != nil {
+			if slot.Part == backend.PartChange && slot.Owner == in.Name && slot.Tensor != nil && !changes(r.ref, in.Name) {
 				in.Fill, in.Strides, changed = program.Fill{Dist: program.Literal, Data: slot.Tensor.Contiguous()}, nil, true
 			}
 		}

@@ -1,5 +1,5 @@
-"""The forms that a kernel comes in: a function of a file, of a package or of torch.ops, a
-problem's model, and a function of a library in C. Each is loaded to a Kernel."""
+"""The forms that a kernel comes in: a function of a file, of a package or of torch.ops, and a
+function of a library in C. Each is loaded to a Kernel."""
 
 import ast
 import ctypes
@@ -46,6 +46,10 @@ class OnCPU(ast.NodeTransformer):
         return ast.copy_location(ast.Constant(True), node) if node.attr == "is_cuda" and isinstance(node.ctx, ast.Load) else node
 
 
+def on_cpu(source, path):
+    return compile(ast.fix_missing_locations(OnCPU().visit(ast.parse(source, path))), path, "exec")
+
+
 def load(spec):
     for module in spec.get("imports") or ():
         importlib.import_module(module)
@@ -66,7 +70,7 @@ def module_of(path):
     with open(path, encoding="utf-8") as f:
         source = f.read()
     if "cuda" in source:
-        exec(compile(ast.fix_missing_locations(OnCPU().visit(ast.parse(source))), path, "exec"), vars(module))
+        exec(on_cpu(source, path), vars(module))
     else:
         found.loader.exec_module(module)
     return module
@@ -183,124 +187,6 @@ def described(v):
     return told
 
 
-# KernelBench's form.
-
-class Sized(ast.NodeTransformer):
-    """Gives module-level names other numbers."""
-
-    def __init__(self, sizes):
-        self.sizes = sizes
-
-    def visit_Assign(self, node):
-        target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.sizes and isinstance(node.value, ast.Constant):
-            node.value = ast.copy_location(ast.Constant(self.sizes[target.id]), node.value)
-        return node
-
-    visit_FunctionDef = visit_ClassDef = lambda self, node: node
-
-
-class Problem:
-    """A file with Model, get_inputs and get_init_inputs, or with ModelNew. A call of it is one of
-    its inputs, then of its parameters and buffers; the results are the model's and the buffers after it."""
-
-    owns_results = False
-
-    def __init__(self, spec):
-        self.spec, self.path = spec, os.path.realpath(spec["file"])
-        with open(self.path, encoding="utf-8") as f:
-            self.source = f.read()
-        self.on_trial = spec["role"] == "candidate"
-        self.module = module_of(self.path) if self.on_trial else None
-        self.model, self.inputs = None, 0
-
-    def describe(self):
-        if self.on_trial:
-            if not isinstance(getattr(self.module, "ModelNew", None), type):
-                raise AttributeError("%s has no class ModelNew" % os.path.basename(self.path))
-            return {}
-        return dict(self.shape({"sizes": {}}), sizes=self.sizes())
-
-    def sizes(self):
-        tree = ast.parse(self.source)
-        return {n.targets[0].id: n.value.value for n in tree.body
-                if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)
-                and isinstance(n.value, ast.Constant) and type(n.value.value) is int}
-
-    def shape(self, told):
-        """Makes the model anew; tells its inputs, the constructor's arguments and the state."""
-        if self.on_trial:
-            args = [decoded(v) for v in told["init"]]
-            torch.manual_seed(told.get("seed", 0))
-            self.model, self.inputs = self.module.ModelNew(*args), told["inputs"]
-            self.held = matched(state(self.model), told["state"])
-            return {}
-        namespace = {"__name__": "problem", "__file__": self.path}
-        exec(compile(Sized(told["sizes"]).visit(ast.parse(self.source)), self.path, "exec"), namespace)
-        torch.manual_seed(0)
-        init, examples = namespace["get_init_inputs"](), namespace["get_inputs"]()
-        self.model, self.inputs = namespace["Model"](*init), len(examples)
-        self.held = [entry["name"] for entry in state(self.model)]
-        return {"init": [encoded(v) for v in init], "examples": [described(v) for v in examples], "state": state(self.model)}
-
-    def prepare(self, told):
-        if "training" in told and self.model is not None:
-            self.model.train(told["training"])
-
-    def bind(self, args, kwargs):
-        return args, kwargs
-
-    def __call__(self, *args):
-        values = dict(zip(self.held, args[self.inputs:]))
-        named = dict(self.model.named_buffers())
-        buffers = [values[n] for n in self.held if n in named]
-        call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
-        v = call(self.model, values, tuple(args[:self.inputs]))
-        return (v, *[b.clone() for b in buffers]) if buffers else v
-
-
-LITERAL = 1 << 14  # elements of a buffer whose values are told
-
-
-def state(model):
-    return [{"name": n, "parameter": kind, "requires_grad": t.requires_grad, **described(t.detach()),
-             **({} if kind or t.numel() > LITERAL else {"values": t.detach().double().reshape(-1).tolist()})}
-            for kind, named in ((True, model.named_parameters()), (False, model.named_buffers())) for n, t in named]
-
-
-def matched(own, wanted):
-    """Returns, for each entry of the reference's state, the name of the candidate's: the same
-    one, else the next that has its shape."""
-    free = {e["name"]: e for e in own}
-    names = []
-    for w in wanted:
-        fits = [n for n, e in free.items() if e["shape"] == w["shape"] and e["parameter"] == w["parameter"]]
-        if not fits:
-            raise Refusal("ModelNew has no %s like %s of shape %s" % ("parameter" if w["parameter"] else "buffer", w["name"], tuple(w["shape"])))
-        names.append(w["name"] if w["name"] in fits else fits[0])
-        del free[names[-1]]
-    return names
-
-
-def encoded(v):
-    if isinstance(v, torch.Tensor):
-        raise Refusal("a tensor among get_init_inputs")
-    if isinstance(v, (list, tuple)):
-        return {"list" if isinstance(v, list) else "tuple": [encoded(e) for e in v]}
-    if isinstance(v, torch.dtype):
-        return {"dtype": str(v)[6:]}
-    return v
-
-
-def decoded(v):
-    if not isinstance(v, dict):
-        return v
-    (kind, held), = v.items()
-    if kind == "dtype":
-        return getattr(torch, held)
-    return (list if kind == "list" else tuple)(decoded(e) for e in held)
-
-
 # A function of a library in C.
 
 C_TYPES = {"float": ctypes.c_float, "double": ctypes.c_double, "int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64,
@@ -395,4 +281,4 @@ def number(text, named):
     return of(ast.parse(text, mode="eval").body)
 
 
-FORMS = {"function": function, "operator": operator, "problem": Problem, "library": Library}
+FORMS = {"function": function, "operator": operator, "library": Library}  # and those of plumb_problems.py and plumb_tasks.py

@@ -12,10 +12,12 @@ import traceback
 
 import plumb_forms
 import plumb_modes
+import plumb_problems  # noqa: F401  a form
+import plumb_tasks  # noqa: F401  a form
 import plumb_torch
 import torch
 from plumb_names import Refusal, Unsupported
-from plumb_opinfo import Calls, Left, Text
+from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room
 from plumb_watch import Watch, recorded
 
@@ -110,19 +112,40 @@ class Subject:
 
 
 class Traced(Calls):
-    """Writes the calls that return tensors; what asks for a size or a dtype is known."""
+    """Writes the calls that return tensors; what asks for a size or a dtype is known, what asks for
+    elements is not: other values may lead to other calls."""
 
     def __torch_function__(self, f, types, args=(), kwargs=None):
+        name = getattr(f, "__name__", "")
+        if name in READING:
+            raise Left("its calls depend on values (%s)" % name)
         try:
             line, left = self.text.called(f, args, kwargs or {}), None
         except Left as e:
             left = e
+        before = [(t, t._version) for t, _ in self.text.known]
         v = f(*args, **(kwargs or {}))
+        self.changes([t for t, version in before if t._version != version], v)
         if any(isinstance(t, torch.Tensor) for t in flat(v)):
             if left:
                 raise left
             self.text.add(line, v)
         return v
+
+    def changes(self, changed, v):
+        """Refuses a change in place that is not the call's result, or that another tensor sees."""
+        if any(t is not v for t in changed):
+            raise Left("a call changes its argument in place")
+        if changed and any(t is not v and storage(t) == storage(v) for t, _ in self.text.known):
+            raise Left("a call changes what another tensor shows")
+
+
+READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool__", "__int__", "__float__", "__index__", "__contains__"}
+IN_PLACE = {"Tensor.__i%s__" % name: "Tensor.%s_" % to for name, to in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"))}
+
+
+def storage(t):
+    return (t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage()).data_ptr()
 
 
 class Trace(Text):
@@ -132,6 +155,12 @@ class Trace(Text):
         super().__init__("trace", 0)
         self.known = [(t, "x%d" % i) for i, t in enumerate(tensors)]
         self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
+
+    def call(self, target, args, kwargs):
+        reflected = REFLECTED.get(target.split(".")[-1])
+        if reflected:
+            return super().call(reflected, args[::-1], kwargs)
+        return super().call(IN_PLACE.get(target, target), args, kwargs)
 
     def add(self, line, result):
         super().add(line, result)

@@ -431,6 +431,6 @@ def stand_in():
         "reset_peak_memory_stats": nothing, "is_initialized": lambda: True, "init": nothing,
     }
     for name, f in given.items():
-        setattr(torch.cuda, name, f)
+        setattr(torch.cuda, name, f if f is not nothing else lambda *args, **kwargs: None)  # PyTorch has rules for each, by its identity
     torch.Tensor.cuda = lambda self, *args, **kwargs: self
     torch.nn.Module.cuda = lambda self, *args, **kwargs: self

@@ -183,7 +183,7 @@ class Watch:
             if len(held) >= 16 and held.count(POISON) == len(held):
                 self.note("unwritten", "returns memory that it has never written to")
             self.kept.append((r.detach(), held, self.calls))
-        del self.kept[:-KEPT]
+        self.kept = [k for k in self.kept if k[2] > self.calls - KEPT]
 
     def later(self):
         """Looks again at what was returned, and returns the evidence."""

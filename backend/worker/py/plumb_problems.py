@@ -1,0 +1,172 @@
+"""KernelBench's form: a file with Model, get_inputs and get_init_inputs, and one with ModelNew."""
+
+import ast
+import copy
+import os
+
+import plumb_forms
+import torch
+from plumb_forms import described
+from plumb_names import Refusal
+
+NEEDED = ("Model", "get_inputs", "get_init_inputs")
+LITERAL = 1 << 14  # elements of a buffer whose values are told
+
+
+class Sized(ast.NodeTransformer):
+    """Gives module-level names other numbers."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def visit_Assign(self, node):
+        target = node.targets[0]
+        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.sizes and isinstance(node.value, ast.Constant):
+            node.value = ast.copy_location(ast.Constant(self.sizes[target.id]), node.value)
+        return node
+
+    visit_FunctionDef = visit_ClassDef = lambda self, node: node
+
+
+class Problem:
+    """A call of a problem is one of its inputs, then of its parameters and buffers; the results are the
+    model's and the buffers after it."""
+
+    owns_results = False
+
+    def __init__(self, spec):
+        self.path, self.on_trial = os.path.realpath(spec["file"]), spec["role"] == "candidate"
+        self.module = plumb_forms.module_of(self.path) if self.on_trial else None
+        self.tree = None if self.on_trial else parsed(self.path)
+        self.model, self.inputs, self.held, self.random = None, 0, [], {}
+
+    def describe(self):
+        if not self.on_trial:
+            return {"sizes": sizes(self.tree)}
+        if not isinstance(getattr(self.module, "ModelNew", None), type):
+            raise AttributeError("%s has no class ModelNew" % os.path.basename(self.path))
+        return {}
+
+    def shape(self, told):
+        """Makes the model anew; tells its inputs, the constructor's arguments and the state."""
+        return self.candidate(told) if self.on_trial else self.problem(told)
+
+    def candidate(self, told):
+        torch.manual_seed(told.get("seed", 0))
+        model = self.module.ModelNew(*(decoded(v) for v in told["init"]))
+        self.model, self.inputs = model.train(told["training"]), told["inputs"]
+        own = state(model)
+        self.held = matched(own, told["state"])
+        wanted = [e["name"] for e in told["state"]]
+        return {"renamed": [[w, h] for w, h in zip(wanted, self.held) if w != h], "more": [e["name"] for e in own if e["name"] not in self.held]}
+
+    def problem(self, told):
+        namespace = {"__name__": "problem", "__file__": self.path}
+        exec(compile(Sized(told["sizes"]).visit(copy.deepcopy(self.tree)), self.path, "exec"), namespace)
+        torch.manual_seed(0)
+        init, examples = namespace["get_init_inputs"](), namespace["get_inputs"]()
+        model = namespace["Model"](*init)
+        self.model, self.inputs = model.train(told["training"]), len(examples)
+        found = state(model)
+        self.held = [entry["name"] for entry in found]
+        return {"init": [encoded(v) for v in init], "examples": [described(v) for v in examples], "state": found, "random": self.draws(examples)}
+
+    def draws(self, examples):
+        """Tells whether the model gives something else the second time, in its mode."""
+        mode = self.model.training
+        if mode not in self.random:
+            results = []
+            for seed in (1, 2):
+                torch.manual_seed(seed)
+                with torch.no_grad():
+                    results.append(flat(copy.deepcopy(self.model)(*(e.clone() if isinstance(e, torch.Tensor) else e for e in examples))))
+            self.random[mode] = not all(a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*results))
+        return self.random[mode]
+
+    def prepare(self, told):
+        pass
+
+    def bind(self, args, kwargs):
+        return args, kwargs
+
+    def __call__(self, *args):
+        values = dict(zip(self.held, args[self.inputs:]))
+        named = dict(self.model.named_buffers())
+        buffers = [values[n] for n in self.held if n in named]
+        call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
+        v = call(self.model, values, tuple(args[:self.inputs]))
+        return (v, *[b.clone() for b in buffers]) if buffers else v
+
+
+def parsed(path):
+    """Reads a problem, with what it does on CUDA on the CPU."""
+    with open(path, encoding="utf-8") as f:
+        tree = ast.fix_missing_locations(plumb_forms.OnCPU().visit(ast.parse(f.read(), path)))
+    there = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+    missing = [n for n in NEEDED if n not in there]
+    if missing:
+        raise AttributeError("%s has no %s: a problem has Model, get_inputs() and get_init_inputs(); for a function of it, name FILE.py::FUNCTION" % (os.path.basename(path), missing[0]))
+    return tree
+
+
+def sizes(tree):
+    """Returns the whole numbers that a file names."""
+    return {n.targets[0].id: n.value.value for n in tree.body
+            if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)
+            and isinstance(n.value, ast.Constant) and type(n.value.value) is int}
+
+
+def flat(v):
+    if isinstance(v, torch.Tensor):
+        return [v]
+    if isinstance(v, dict):
+        v = list(v.values())
+    return [t for e in v for t in flat(e)] if isinstance(v, (list, tuple)) else []
+
+
+def state(model):
+    return [{"name": n, "parameter": kind, "requires_grad": t.requires_grad, **described(t.detach()),
+             **({} if kind or t.numel() > LITERAL else {"values": t.detach().double().reshape(-1).tolist()})}
+            for kind, named in ((True, model.named_parameters()), (False, model.named_buffers())) for n, t in named]
+
+
+def matched(own, wanted):
+    """Returns, for each entry of the reference's state, the name of the candidate's: the same
+    one, else the next that has its shape."""
+    free = {e["name"]: e for e in own}
+    named = {w["name"] for w in wanted if w["name"] in free and fits(free[w["name"]], w)}
+    names = []
+    for w in wanted:
+        like = [n for n, e in free.items() if fits(e, w) and (n == w["name"] or n not in named)]
+        if not like:
+            raise Refusal("ModelNew has no %s like %s of shape %s; it has %s. Let it hold what Model holds, by the same names or in the same shapes and order" % (
+                "parameter" if w["parameter"] else "buffer", w["name"], tuple(w["shape"]), ", ".join("%s %s" % (e["name"], tuple(e["shape"])) for e in own) or "none"))
+        names.append(w["name"] if w["name"] in like else like[0])
+        del free[names[-1]]
+    return names
+
+
+def fits(entry, wanted):
+    return entry["shape"] == wanted["shape"] and entry["parameter"] == wanted["parameter"]
+
+
+def encoded(v):
+    if isinstance(v, torch.Tensor):
+        raise Refusal("a tensor among get_init_inputs")
+    if isinstance(v, (list, tuple)):
+        return {"list" if isinstance(v, list) else "tuple": [encoded(e) for e in v]}
+    if isinstance(v, torch.dtype):
+        return {"dtype": str(v)[6:]}
+    return v
+
+
+def decoded(v):
+    if not isinstance(v, dict):
+        return v
+    (kind, held), = v.items()
+    if kind == "dtype":
+        return getattr(torch, held)
+    return (list if kind == "list" else tuple)(decoded(e) for e in held)
+
+
+plumb_forms.FORMS["problem"] = Problem

@@ -1,0 +1,29 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self, channels, filters, classes):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, filters, 3)
+        self.fc = nn.Linear(filters, classes)
+
+    def forward(self, x):
+        h = F.max_pool2d(torch.relu(F.conv2d(x, self.conv.weight, self.conv.bias)), 2)
+        return F.linear(h.mean(dim=(2, 3)), self.fc.weight, self.fc.bias)
+
+
+batch_size = 3
+channels = 2
+filters = 6
+side = 14
+classes = 9
+
+
+def get_inputs():
+    return [torch.rand(batch_size, channels, side, side)]
+
+
+def get_init_inputs():
+    return [channels, filters, classes]

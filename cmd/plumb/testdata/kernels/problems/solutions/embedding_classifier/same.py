@@ -1,0 +1,14 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, vocabulary, dim, classes):
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, dim)
+        self.fc = nn.Linear(dim, classes)
+
+    def forward(self, tokens):
+        e = self.table.weight[tokens].mean(dim=1)
+        return F.linear(e, self.fc.weight, self.fc.bias)

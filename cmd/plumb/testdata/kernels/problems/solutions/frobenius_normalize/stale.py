@@ -1,0 +1,15 @@
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.buffer = None
+
+    def forward(self, x):
+        y = x / torch.linalg.norm(x.flatten())
+        if self.buffer is None or self.buffer.shape != y.shape:
+            self.buffer = torch.empty_like(y)
+        self.buffer.copy_(y)
+        return self.buffer

@@ -1,0 +1,18 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.fc = nn.Linear(dim, 2 * hidden)
+        self.buffer = None
+
+    def forward(self, x):
+        a, b = F.linear(x, self.fc.weight, self.fc.bias).chunk(2, -1)
+        y = F.silu(a) * b
+        if self.buffer is None or self.buffer.shape != y.shape:
+            self.buffer = torch.empty_like(y)
+        self.buffer.copy_(y)
+        return self.buffer

@@ -1,0 +1,14 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, groups, channels):
+        super().__init__()
+        self.groups = groups
+        self.norm = nn.GroupNorm(groups, channels)
+
+    def forward(self, x):
+        h = F.group_norm(x, self.groups, self.norm.weight, self.norm.bias)
+        return F.gelu(h)

@@ -1,0 +1,14 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(nn.Module):
+    def __init__(self, in_features, out_features):
+        super().__init__()
+        self.fc = nn.Linear(in_features, out_features)
+
+    def forward(self, x):
+        h = F.linear(x, self.fc.weight, self.fc.bias)
+        h = h - h.max(dim=1, keepdim=True).values
+        return torch.exp(h)

@@ -1,0 +1,248 @@
+package onekernel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/draw/choice"
+	"plumb/tensor"
+)
+
+// problem draws the cases of a file in KernelBench's form: its module-level sizes are
+// given other values, from which its own code makes the inputs and the model.
+type problem struct {
+	session *Session
+	given   map[string]int
+	told    *modelOf // by the reference, of the model that it holds
+	held    string   // which that is
+	kernel  string   // which the kernel's process holds
+	random  bool     // in training: it is compared in eval alone
+	// inside and outside count the cases of other values than the given ones that the
+	// reference takes, and that it does not.
+	inside, outside int
+	notes           []string
+}
+
+// modelOf is what the reference tells of a model.
+type modelOf struct {
+	Init     json.RawMessage `json:"init"`
+	Examples []exampleInput  `json:"examples"`
+	State    []stateEntry    `json:"state"`
+	Random   bool            `json:"random"`
+}
+
+// wholes bounds the product of the sizes of which a case is drawn as they are given.
+const wholes = 1 << 22
+
+// domain is how many cases the reference has to refuse for their values until only
+// the given ones are drawn.
+const domain = 3
+
+// dtype is that of the example inputs, at sizes near the given ones.
+func (p *problem) dtype(ctx context.Context) (tensor.DType, error) {
+	c := &Case{Sizes: map[string]int{}}
+	for name, n := range p.given {
+		c.Sizes[name] = near{given: n, unit: p.unit(name)}.reduced()
+	}
+	told, err := p.model(ctx, c)
+	if err != nil {
+		return tensor.Invalid, fmt.Errorf("the problem %s: %w", p.session.cfg.Reference.File, err)
+	}
+	for _, e := range told.Examples {
+		if dt, err := tensor.ParseDType(e.DType); err == nil && dt.IsFloat() {
+			return dt, nil
+		}
+	}
+	return tensor.F32, nil
+}
+
+// size draws sizes near the given ones, one of which is in focus; those as given come
+// second.
+func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker) error {
+	names := slices.Sorted(maps.Keys(p.given))
+	whole := m.promises.Shapes == Given || i == 1 && p.product() <= wholes || try >= attempts-2
+	c.eval = p.random || i%3 == 1
+	for k, name := range names {
+		given := p.given[name]
+		n := near{given: given, unit: 1, any: m.promises.Shapes == Any, small: try > attempts/2}
+		if (i+try)%3 != 0 {
+			n.unit = p.unit(name)
+		}
+		size := given
+		switch {
+		case whole:
+		case i == 0 && try == 0:
+			size = n.reduced()
+		default:
+			size = n.draw(src, s, k == (i+try)%len(names))
+		}
+		c.Sizes[name] = m.within(src, name, size)
+	}
+	p.values(c, i)
+	m.differentiate(c)
+	return m.rewrite(c)
+}
+
+// values draws every fourth case like the examples, and all where the reference takes
+// no others.
+func (p *problem) values(c *Case, i int) {
+	switch {
+	case p.inside == 0 && p.outside >= domain, i%4 == 0 && c.Regime == Usual:
+		c.Regime = AsGiven
+	case c.Regime == Extremes:
+		c.Regime = Large
+	}
+}
+
+// unit is what divides a size and is a size of its own, such as a number of heads.
+func (p *problem) unit(name string) int {
+	n, best := p.given[name], 1
+	for other, m := range p.given {
+		if other != name && m <= smallSize && m > best && m < n && n%m == 0 {
+			best = m
+		}
+	}
+	return best
+}
+
+func (p *problem) product() int {
+	n := 1
+	for _, m := range p.given {
+		if n *= max(m, 1); n > wholes {
+			break
+		}
+	}
+	return n
+}
+
+// signature asks the reference for the model of a case's sizes.
+func (p *problem) signature(ctx context.Context, c *Case) (*Signature, error) {
+	told, err := p.model(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	sig := &Signature{}
+	for i, e := range told.Examples {
+		name := fmt.Sprintf("x%d", i)
+		if e.DType == "" {
+			sig.Args = append(sig.Args, Arg{Name: name, Choices: []any{wire(e.Value)}})
+			continue
+		}
+		in, err := e.input(name)
+		if err != nil {
+			return nil, err
+		}
+		if in.isFloat() && e.Lo != nil {
+			in.Lo, in.Hi = *e.Lo, *e.Hi
+		}
+		sig.add(*in)
+	}
+	for i, e := range told.State {
+		in, err := e.input(fmt.Sprintf("p%d", i))
+		if err != nil {
+			return nil, err
+		}
+		e.fill(in, c.DType)
+		sig.add(*in)
+		sig.Args[len(sig.Args)-1].State = true
+	}
+	return sig, nil
+}
+
+// fill says what a parameter or buffer holds: a buffer what the model gives it, a
+// parameter numbers of the same range.
+func (e *stateEntry) fill(in *Input, of tensor.DType) {
+	in.NoGrad = !e.Parameter || !e.RequiresGrad
+	dt, err := tensor.ParseDType(e.DType)
+	if err != nil {
+		return
+	}
+	if e.Values != nil {
+		if dt.IsFloat() {
+			dt = of
+		}
+		in.DType, in.Literal = dt, tensor.New(dt, e.Shape...)
+		for i, v := range e.Values {
+			in.Literal.Set(i, complex(v, 0))
+		}
+		return
+	}
+	if e.Lo != nil && dt.IsFloat() {
+		in.Lo, in.Hi, in.Bounded = *e.Lo, *e.Hi, true
+		if in.Lo == in.Hi { // ones or zeros, as of a norm
+			in.Lo, in.Hi = in.Lo-0.5, in.Hi+0.5
+		}
+	}
+}
+
+// model has the reference hold the model of a case.
+func (p *problem) model(ctx context.Context, c *Case) (*modelOf, error) {
+	if p.held == c.context() {
+		return p.told, nil
+	}
+	p.held = ""
+	told := &modelOf{}
+	if err := p.session.reference.ask(ctx, map[string]any{"shape": map[string]any{"sizes": c.Sizes, "training": !c.eval}}, told); err != nil {
+		return nil, err
+	}
+	if told.Random && c.eval {
+		return nil, &errNothing{"the reference draws random numbers in eval too: no two of its calls are equal"}
+	}
+	if told.Random {
+		p.random, c.eval = true, true
+		return p.model(ctx, c)
+	}
+	p.told, p.held = told, c.context()
+	return told, nil
+}
+
+// context tells the models of cases apart.
+func (c *Case) context() string { return fmt.Sprint(c.Sizes, c.eval, c.test) }
+
+// shape has both processes hold the model of a case; a case in the memory of the one
+// before is a further call of the same model.
+func (p *problem) shape(ctx context.Context, c *Case) (string, error) {
+	told, err := p.model(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if c.again && p.kernel == c.context() {
+		return "", nil
+	}
+	p.kernel = c.context()
+	var candidate struct {
+		Renamed [][2]string `json:"renamed"`
+		More    []string    `json:"more"`
+	}
+	request := map[string]any{"init": told.Init, "inputs": len(told.Examples), "seed": c.Key >> 32, "state": told.State, "training": !c.eval}
+	if err := p.session.kernel.ask(ctx, map[string]any{"shape": request}, &candidate); err != nil {
+		return "ModelNew: " + err.Error(), nil
+	}
+	if p.notes == nil {
+		for _, pair := range candidate.Renamed {
+			p.notes = append(p.notes, fmt.Sprintf("state_dict: %s is called %s", pair[0], pair[1]))
+		}
+		for _, name := range candidate.More {
+			p.notes = append(p.notes, fmt.Sprintf("state_dict: %s is no part of the reference's", name))
+		}
+	}
+	return "", nil
+}
+
+// beyond reports whether a case is none of the reference's, which raises or gives NaN
+// for values that no get_inputs gives.
+func (p *problem) beyond(c *Case, ref *backend.Outcome) bool {
+	if c.Regime == AsGiven {
+		return false
+	}
+	if ref.Status != backend.OK || hasNaN(ref) {
+		p.outside++
+		return true
+	}
+	p.inside++
+	return false
+}

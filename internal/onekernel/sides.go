@@ -1,0 +1,175 @@
+package onekernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"plumb/backend"
+	"plumb/backend/worker"
+	"plumb/internal/draw/choice"
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// shape prepares both processes for a case of a form; the outcome is that of a kernel
+// which refuses it, nil else.
+func (s *Session) shape(ctx context.Context, c *Case) (*backend.Outcome, error) {
+	if s.maker.form == nil {
+		return nil, nil
+	}
+	refused, err := s.maker.form.shape(ctx, c)
+	if err != nil || refused == "" {
+		return nil, err
+	}
+	return &backend.Outcome{Status: backend.Raised, Class: "refused", Message: refused}, nil
+}
+
+// tryKernel runs a case in the kernel's process: every second one in the memory of
+// the one before, with the guard pages behind or before it, half of them recorded.
+func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
+	var seen observed
+	told := map[string]any{
+		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
+	}
+	if s.told.Destination {
+		out, err := s.results(c)
+		if err != nil {
+			return nil, seen, err
+		}
+		told["out"] = out
+	}
+	var none struct{}
+	if err := s.kernel.ask(ctx, map[string]any{"prepare": told}, &none); err != nil {
+		return nil, seen, err
+	}
+	o, err := s.kernel.Run(ctx, job)
+	if err != nil {
+		return nil, seen, err
+	}
+	if o.Status == backend.Crashed || o.Status == backend.TimedOut {
+		return o, seen, s.again(ctx)
+	}
+	err = s.kernel.ask(ctx, map[string]any{"observe": nil}, &seen)
+	var lost *worker.Lost
+	if errors.As(err, &lost) {
+		return &backend.Outcome{Status: backend.Crashed, Class: lost.Class, Message: "after the call: " + lost.Message}, seen, s.again(ctx)
+	}
+	return o, seen, err
+}
+
+// guard says on which side of a case's arguments nothing can be read.
+func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
+
+// training reports whether the model of a problem's case trains.
+func (c *Case) training() bool { return !c.eval }
+
+// again loads the kernel in a new process.
+func (s *Session) again(ctx context.Context) error {
+	var told described
+	if err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &told); err != nil {
+		return fmt.Errorf("the kernel could not be loaded again: %w", err)
+	}
+	if p, ok := s.maker.form.(*problem); ok {
+		p.kernel = "" // its model went with the process
+	}
+	return nil
+}
+
+// tryReference runs a case in the reference's process.
+func (s *Session) tryReference(ctx context.Context, job *backend.Job) (*backend.Outcome, observed, error) {
+	var seen observed
+	o, err := s.reference.Run(ctx, job)
+	if err == nil && o.Status == backend.OK {
+		err = s.reference.ask(ctx, map[string]any{"observe": nil}, &seen)
+	}
+	return o, seen, err
+}
+
+// results are the dtypes, shapes and strides of a case's results, for a kernel that
+// writes into its first arguments.
+func (s *Session) results(c *Case) ([][3]any, error) {
+	var metas []op.Meta
+	if s.cfg.Reference == nil {
+		symbols := map[program.Ref]*program.Symbol{}
+		for i := range c.program.Inputs {
+			v := c.program.Inputs[i].Symbol()
+			symbols[v.Ref] = v
+		}
+		args, kwargs, err := c.program.Calls[0].OpArgs(func(r program.Ref) (any, error) { return symbols[r], nil })
+		if err != nil {
+			return nil, err
+		}
+		bound, err := program.Resolve(ops.Table(), c.program.Calls[0].Target, args, kwargs)
+		if err == nil {
+			metas, err = bound.Infer()
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		p := c.program.Clone()
+		p.Backward = nil
+		o, err := s.reference.Run(context.Background(), backend.NewJob(p))
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range o.Values {
+			for _, t := range leaves(v) {
+				metas = append(metas, op.Meta{DType: t.DType(), Shape: t.Shape()})
+			}
+		}
+	}
+	out := [][3]any{}
+	for _, m := range metas {
+		out = append(out, [3]any{m.DType.String(), append([]int{}, m.Shape...), nil}) // of a scalar too
+	}
+	return out, nil
+}
+
+func leaves(v backend.Value) []*tensor.Tensor {
+	if v.Tensor != nil {
+		return []*tensor.Tensor{v.Tensor}
+	}
+	var all []*tensor.Tensor
+	for _, e := range v.Tuple {
+		all = append(all, leaves(e)...)
+	}
+	return all
+}
+
+// requiresGrad reports whether any result of a value does.
+func requiresGrad(v backend.Value) bool {
+	return v.Tensor != nil && v.RequiresGrad || slices.ContainsFunc(v.Tuple, requiresGrad)
+}
+
+// gradients looks whether the kernel's results are detached where the reference's
+// are not. A kernel that is none of PyTorch's own operators has no gradients
+// unless they are asked for: its cases are run without, from then on.
+func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
+	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) {
+		return false, nil
+	}
+	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad
+	if demanded || s.detached {
+		return false, nil
+	}
+	if len(r.seen.Operators) > 0 && r.seen.Launches == 0 {
+		return false, nil
+	}
+	if !c.recorded() {
+		return false, nil
+	}
+	s.detached = true
+	s.withoutGradients(c)
+	return true, nil
+}
+
+// recorded reports whether the operators of a case's call are.
+func (c *Case) recorded() bool { return c.Index%2 == 0 || c.Index < 4 }
+
+// fixed is the signature that does not depend on a draw.
+func (sig *Signature) fixed(*choice.Source, tensor.DType) (*Signature, error) { return sig, nil }
