@@ -57,7 +57,11 @@ func TestKernels(t *testing.T) {
 			lacking[e.Python]++
 			continue
 		}
-		t.Run(e.name(), func(t *testing.T) { e.run(t, python) })
+		var quick []string
+		if !all {
+			quick = []string{"-n", "24"} // more than the first draws
+		}
+		t.Run(e.name(), func(t *testing.T) { e.run(t, python, quick) })
 	}
 	if !all && seen != len(sampled) {
 		t.Errorf("the index has %d of the %d sampled entries", seen, len(sampled))
@@ -92,7 +96,7 @@ func kernelPythons(t *testing.T) map[string]string {
 	return found
 }
 
-func (e *kernelEntry) run(t *testing.T, python string) {
+func (e *kernelEntry) run(t *testing.T, python string, more []string) {
 	against := e.Against
 	if strings.Contains(against, "::") {
 		against = filepath.Join(kernelFolder, against)
@@ -112,7 +116,7 @@ func (e *kernelEntry) run(t *testing.T, python string) {
 	}
 	var out bytes.Buffer
 	cmd := newKernel()
-	cmd.SetArgs(args)
+	cmd.SetArgs(append(args, more...))
 	cmd.SetOut(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())

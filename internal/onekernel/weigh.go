@@ -117,7 +117,25 @@ func (s *Session) wrong(r *result) bool {
 // overflows reports whether a case of the ends of a dtype says nothing: where terms are
 // multiplied or summed, what overflows on the way, or vanishes, follows from the
 // order of operations and from the accumulator, which nothing asks of a kernel.
-func (s *Session) overflows(r *result) bool { return r.Regime == Extremes && !s.pointwise }
+// Neither does a gradient of finite arguments through a result that overflows: it is
+// 0·∞ for one formula and not for another.
+func (s *Session) overflows(r *result) bool {
+	return r.Regime == Extremes && !s.pointwise || r.Regime != NonFinite && gradientOnly(r) && len(r.verdict.Differences) > 0 && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
+}
+
+// finite reports whether all elements of results are.
+func finite(o *backend.Outcome) bool {
+	for _, v := range o.Values {
+		for _, t := range leaves(v) {
+			for i := range t.Len() {
+				if z := t.At(i); cmplx.IsNaN(z) || cmplx.IsInf(z) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
 
 // changes reports whether a call leaves something else in an argument.
 func changes(o *backend.Outcome, name string) bool {
