@@ -123,7 +123,8 @@ class Functional(Run):
             v = self.evaluate(call)
             if self.constructs(call):
                 v.state = states.get(i, {})
-                env.add(v, frozenset((i, name) for name, t in v.named_parameters() if self.differentiable(t)), None)
+                own = frozenset((i, name) for name, t in v.named_parameters() if self.differentiable(t))
+                env.add(v, frozenset().union(*[env.depends[k] for k in references(call[1])]) if v.children else own, None)
             else:
                 self.result(env, call, v)
             done(i, env)
@@ -257,7 +258,7 @@ class Functional(Run):
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         inputs = self.trace.values[:len(self.case["inputs"])]
         wanted = [i for i, entry in enumerate(self.case["inputs"]) if entry[4]]
-        wanted += [(i, name) for i, v in enumerate(self.trace.values[len(inputs):]) if i in self.modules
+        wanted += [(i, name) for i, v in enumerate(self.trace.values[len(inputs):]) if i in self.modules and not v.children
                    for name, t in v.named_parameters() if self.differentiable(t)]
         rest = [k for k in [*range(len(inputs)), *self.parameters_of(self.states)] if k not in wanted]
         variables, others = ([inputs[k] if isinstance(k, int) else self.states[k[0]][k[1]] for k in keys] for keys in (wanted, rest))

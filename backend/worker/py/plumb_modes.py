@@ -41,6 +41,7 @@ class PyTorch(plumb_host.Subject):
             "numpy": getattr(sys.modules.get("numpy"), "__version__", ""),
             "executable": sys.executable,
             "together": "compile" if "compile" in MODES else "",
+            "opinfo": "" if plumb_opinfo.complete() else "a stand-in for the package expecttest, which is missing (pip install expecttest)",
         }
         capability = getattr(getattr(torch.backends, "cpu", None), "get_cpu_capability", None)
         if capability:

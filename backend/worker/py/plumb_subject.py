@@ -12,6 +12,7 @@ import re
 from time import perf_counter_ns as now
 
 import plumb_check as kernel  # plumb_subject.kernel.check judges one function
+import plumb_layers  # modules of several steps, for plumb_table
 import plumb_table
 import plumb_targets
 from plumb_names import DTYPES, Unsupported

@@ -45,6 +45,8 @@ SHAPES = ("in_features", "out_features", "in1_features", "in2_features", "in_cha
 GROUPS = {"floats": ("float16", "bfloat16", "float32", "float64"), "integers": ("uint8", "int8", "int16", "int32", "int64"),
           "complex": ("complex64", "complex128"), "bool": ("bool",)}  # the categories of dtypes
 BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
+MADE = {}  # the classes of modules whose call is no call of modules.json
+STEPS = {}  # what computes operators that a table lacks by others
 OWN = "plumb."  # before the id of an operator that is called without a public name
 REQUIRED = object()
 
@@ -410,6 +412,8 @@ def make(adapter, changed, ident, data, bound):
             if data.get("floats") and not entry.ints:
                 bound = floated(adapter, bound)
             return entry.call(adapter, dict({n: d for n, d in defaults.items() if d is not REQUIRED}, **bound), changed)
+    if ident in STEPS and not entries(adapter, ident):
+        return STEPS[ident](adapter, **bound)
     raise Unsupported(why)
 
 
@@ -436,10 +440,12 @@ def call(adapter, target, /, *args, **kwargs):
 class Module:
     """A module of PyTorch's: its call is made of functions of the framework's."""
 
+    holds = False  # modules, which its constructor takes
+
     def __init__(self, adapter, target, arguments, defaults):
         self.adapter, self.target, self.defaults = adapter, target, defaults
         self.arguments = {n: v for n, v in arguments.items() if n not in SHAPES}
-        self.training, self.state = True, {}
+        self.training, self.state, self.children = True, {}, {}
         self.buffers = (*BUFFERS, "weight", "pos_weight") if target.endswith("Loss") else BUFFERS
 
     def __call__(self, *args, **kwargs):
@@ -487,15 +493,19 @@ def lowered(target):
 
 def constructor(adapter, target):
     """Returns the function that makes a module."""
-    if target[len("torch.nn."):] not in MODULES:
+    name = target[len("torch.nn."):]
+    if name not in MODULES and name not in MADE:
         raise Unsupported("%s has no %s" % (adapter.name, target))
+    made = MADE.get(name, Module)
 
     def construct(*args, **kwargs):
+        if made.holds:
+            return made.of(adapter, target, *args, **kwargs)
         for text in KNOWN["modules"][target]:
             params = signature(text)
             bound = bind(params, [p.name for p in params], args, kwargs, adapter.is_tensor, False, None)
             if bound is not None:
-                return Module(adapter, target, bound, {p.name: p.default for p in params})
+                return made(adapter, target, bound, {p.name: p.default for p in params})
         raise Unsupported("%s takes no such arguments" % target)
 
     construct.constructs = True
@@ -533,7 +543,7 @@ def resolve(adapter, target):
     if target == "Module.__call__":
         return lambda module, *args, **kwargs: module(*args, **kwargs)
     if target in ("Module.train", "Module.eval"):
-        return getattr(Module, target[len("Module."):])
+        return lambda module, *mode: getattr(module, target[len("Module."):])(*mode)
     if target in SIZES:
         return functools.partial(SIZES[target], adapter)
     if target in KNOWN["modules"]:
