@@ -209,7 +209,15 @@ func (p *problem) shape(ctx context.Context, c *Case) error {
 	}
 	var none struct{}
 	request := map[string]any{"init": told.Init, "inputs": len(told.Examples), "seed": c.Key >> 32, "state": told.State}
-	if err := p.session.kernel.ask(ctx, map[string]any{"shape": request}, &none); err != nil {
+	err = p.session.kernel.ask(ctx, map[string]any{"shape": request}, &none)
+	if err != nil && p.session.sandbox.relax("its constructor: "+err.Error()) { // it may build in its constructor
+		p.session.kernel.Restart()
+		if err := p.session.again(ctx); err != nil {
+			return err
+		}
+		err = p.session.kernel.ask(ctx, map[string]any{"shape": request}, &none)
+	}
+	if err != nil {
 		return &errNothing{"ModelNew: " + err.Error()}
 	}
 	return nil

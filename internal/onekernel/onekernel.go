@@ -64,6 +64,10 @@ type Config struct {
 	HalfSums  bool
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
+	// NoSandbox leaves the kernel's process what its user may do.
+	NoSandbox bool
+	// Forker, where it is set, is of what both processes are forks.
+	Forker *worker.Forker
 	// Told is called after each case, where it is set, with its line.
 	Told func(line string)
 }
@@ -110,20 +114,26 @@ type stateEntry struct {
 	Values       []float64 `json:"values,omitempty"` // of a buffer
 }
 
-func openHost(ctx context.Context, c *Config, spec map[string]any) (*host, error) {
+// openHost starts a process that hosts a function; folder is where a kernel builds.
+func openHost(ctx context.Context, c *Config, spec map[string]any, folder string) (*host, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
+	env := append(Environment(), "PLUMB_WORKER_KERNEL="+string(text))
 	w, err := worker.Open(ctx, worker.Config{
-		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory,
-		Env: []string{"PLUMB_WORKER_KERNEL=" + string(text), "MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"},
+		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory, Folder: folder, Secret: true, Forker: c.Forker,
+		Env: env,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &host{w, spec}, nil
 }
+
+// Environment is that of every process which hosts a kernel, and of what it is forked of:
+// new memory is poisoned, and Triton interprets.
+func Environment() []string { return []string{"MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"} }
 
 func (h *host) ask(ctx context.Context, request, answer any) error {
 	return h.Ask(ctx, "kernel", request, answer)
@@ -135,6 +145,7 @@ type observed struct {
 	Operators []string    `json:"operators"` // that compute, sorted
 	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
 	Launches  int         `json:"launches"`  // of kernels in Triton, so far
+	Builds    string      `json:"builds"`    // what tried to build in the call, if anything
 }
 
 // Session judges one kernel.
@@ -156,6 +167,7 @@ type Session struct {
 	findings  []finding
 	start     time.Time
 	untraced  map[string]int
+	sandbox   sandbox
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
@@ -215,6 +227,7 @@ func (s *Session) close() {
 	if s.reference != nil {
 		s.reference.Close()
 	}
+	s.sandbox.remove()
 }
 
 // open starts the kernel's process, then the reference's, and says what is drawn.
@@ -236,7 +249,10 @@ func (s *Session) open(ctx context.Context) error {
 	}
 	spec["params"] = s.params
 	var err error
-	if s.kernel, err = openHost(ctx, c, spec); err != nil {
+	if err := s.sandbox.make(c); err != nil {
+		return err
+	}
+	if s.kernel, err = openHost(ctx, c, spec, s.sandbox.folder); err != nil {
 		return err
 	}
 	if err := s.describe(ctx); err != nil {
@@ -294,7 +310,7 @@ func (s *Session) openReference(ctx context.Context) error {
 	if c.Reference != nil && c.Inputs != nil {
 		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
 	}
-	h, err := openHost(ctx, c, spec)
+	h, err := openHost(ctx, c, spec, "")
 	if err != nil {
 		return err
 	}
@@ -568,6 +584,9 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 		}
 		told["out"] = out
 	}
+	if err := s.seal(ctx); err != nil {
+		return nil, seen, err
+	}
 	var none struct{}
 	if err := s.kernel.ask(ctx, map[string]any{"prepare": told}, &none); err != nil {
 		return nil, seen, err
@@ -584,6 +603,13 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	if errors.As(err, &lost) {
 		return &backend.Outcome{Status: backend.Crashed, Class: lost.Class, Message: "after the call: " + lost.Message}, seen, s.again(ctx)
 	}
+	if err == nil && seen.Builds != "" && s.sandbox.relax(seen.Builds) {
+		s.kernel.Restart()
+		if err := s.again(ctx); err != nil {
+			return nil, seen, err
+		}
+		return s.tryKernel(ctx, c, job)
+	}
 	return o, seen, err
 }
 
@@ -595,6 +621,7 @@ func (c *Case) training() bool { return c.Index%2 == 0 }
 
 // again loads the kernel in a new process.
 func (s *Session) again(ctx context.Context) error {
+	s.sandbox.sealed = false
 	var told described
 	if err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &told); err != nil {
 		return fmt.Errorf("the kernel could not be loaded again: %w", err)

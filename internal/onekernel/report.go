@@ -34,6 +34,7 @@ type Report struct {
 	Kernel    string   `json:"kernel"`
 	Against   string   `json:"against"`
 	Reference string   `json:"reference"` // its framework and version
+	Sandbox   Sandbox  `json:"sandbox"`
 	Seed      uint64   `json:"seed"`
 	Seconds   float64  `json:"seconds"`
 	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats.
@@ -81,7 +82,7 @@ func (s *Session) newReport() *Report {
 	if c.Kernel.Name != "" {
 		name += "::" + c.Kernel.Name
 	}
-	return &Report{Promises: c.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	return &Report{Promises: c.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Sandbox: s.sandbox.told, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
 }
 
 // promised lists in words what narrows the draws and widens the limits.

@@ -257,7 +257,7 @@ func ending(o *backend.Outcome) (kind, text string) {
 	switch {
 	case strings.HasPrefix(o.Class, "SIG"):
 		return "signal", fmt.Sprintf("its process dies by %s while its arguments lie between pages that cannot be read%s", o.Class, lastFrame(o.Message))
-	case o.Class == "garbage" || strings.Contains(o.Message, "reply"):
+	case o.Class == "garbage" || o.Class == "protocol" || strings.Contains(o.Message, "reply"):
 		return "channel", "what came by the judge's channel is no answer: " + firstLine(o.Message)
 	}
 	return "exits", "ends its process instead of returning: " + firstLine(o.Message)
