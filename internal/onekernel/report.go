@@ -37,7 +37,8 @@ type Report struct {
 	Sandbox   Sandbox  `json:"sandbox"`
 	Seed      uint64   `json:"seed"`
 	Seconds   float64  `json:"seconds"`
-	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats.
+	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats:
+	// one that is right in more of them has no lower score.
 	Score float64 `json:"score"`
 }
 
@@ -225,7 +226,7 @@ func (s *Session) reasons(of []finding) []Reason {
 
 func (s *Session) whyNothing() string {
 	if len(s.outcomes) == 0 {
-		for text := range s.untraced {
+		for _, text := range slices.Sorted(maps.Keys(s.untraced)) {
 			return "no call could be judged: " + text
 		}
 		return "the reference takes none of the drawn calls"
@@ -267,7 +268,7 @@ func (s *Session) tried(rep *Report) {
 	}
 	sort.Ints(t.Sizes)
 	if rep.Verdict != Cheats && t.Cases > 0 {
-		rep.Score = float64(t.Right) / float64(t.Cases)
+		rep.Score = float64(t.Right) / float64(s.asked(t.Cases))
 	}
 	if s.detached {
 		rep.Notes = append(rep.Notes, "forward only: its results have no gradients, which --grad would demand")
@@ -278,6 +279,19 @@ func (s *Session) tried(rep *Report) {
 		}
 		sort.Strings(rep.Notes)
 	}
+}
+
+// asked is how many cases a score is a share of. Where enough of them have failed, those
+// that were not run count: a kernel that fails in fewer has no lower score.
+func (s *Session) asked(run int) int {
+	if !s.enough() {
+		return run
+	}
+	planned := 0
+	for i := range s.cfg.Cases {
+		planned += 1 + twins(i)
+	}
+	return max(run, planned)
 }
 
 func keys(set map[string]bool) []string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/cmplx"
 	"slices"
 	"strings"
@@ -447,7 +448,7 @@ func (s *Session) when() string {
 	for _, r := range bad {
 		sizes[slices.Max(append(r.lengths(), 0))] = true
 	}
-	for n := range sizes {
+	for _, n := range slices.Sorted(maps.Keys(sizes)) {
 		traits = append(traits, trait{fmt.Sprintf("only at sizes of %d and more", n), func(r *result) bool { return slices.Max(append(r.lengths(), 0)) >= n }})
 	}
 	for _, t := range traits {
