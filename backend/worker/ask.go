@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"plumb/backend"
 )
@@ -64,3 +65,6 @@ func (w *Worker) Restart() {
 		w.drop(true)
 	}
 }
+
+// Wait bounds each exchange from now on.
+func (w *Worker) Wait(most time.Duration) { w.config.CaseTimeout = most }

@@ -284,7 +284,7 @@ func (s *Session) open(ctx context.Context) error {
 
 // describe asks the kernel's process what the kernel is.
 func (s *Session) describe(ctx context.Context) error {
-	err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &s.told)
+	err := s.load(ctx, &s.told)
 	var lost *worker.Lost
 	switch {
 	case errors.As(err, &lost):
@@ -623,7 +623,7 @@ func (c *Case) training() bool { return c.Index%2 == 0 }
 func (s *Session) again(ctx context.Context) error {
 	s.sandbox.sealed = false
 	var told described
-	if err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &told); err != nil {
+	if err := s.load(ctx, &told); err != nil {
 		return fmt.Errorf("the kernel could not be loaded again: %w", err)
 	}
 	return nil

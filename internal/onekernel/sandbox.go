@@ -1,8 +1,10 @@
 package onekernel
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"time"
 )
 
 // sandbox is what the kernel's process is kept in (plumb_sandbox.py).
@@ -59,4 +61,14 @@ func (s *Session) seal(ctx context.Context) error {
 		s.sandbox.told = told
 	}
 	return nil
+}
+
+// buildTimeout bounds the import of a kernel, which may compile.
+const buildTimeout = 5 * time.Minute
+
+// load has the kernel's process import it.
+func (s *Session) load(ctx context.Context, told *described) error {
+	s.kernel.Wait(buildTimeout)
+	defer s.kernel.Wait(cmp.Or(s.cfg.Timeout, time.Minute))
+	return s.kernel.ask(ctx, map[string]any{"describe": nil}, told)
 }
