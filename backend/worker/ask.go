@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"plumb/backend"
 )
@@ -24,7 +25,8 @@ func (w *Worker) Ask(ctx context.Context, kind string, request, answer any) erro
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	asked, err := json.Marshal(map[string]any{kind: request})
+	w.encode.number = w.encode.next()
+	asked, err := json.Marshal(map[string]any{"id": w.encode.number, kind: request})
 	if err != nil {
 		return err
 	}
@@ -42,6 +44,11 @@ func (w *Worker) Ask(ctx context.Context, kind string, request, answer any) erro
 		w.drop(true)
 		return &Lost{"garbage", fmt.Sprintf("its answer is no JSON: %v", err)}
 	}
+	var id int
+	if w.encode.secret && (json.Unmarshal(envelope["id"], &id) != nil || id != w.encode.number) {
+		w.drop(true)
+		return &Lost{"garbage", "it answers what it was not asked"}
+	}
 	var refusal struct{ Error string }
 	if json.Unmarshal(envelope[kind], &refusal) == nil && refusal.Error != "" {
 		return errors.New(backend.Printable(refusal.Error, maxMessage))
@@ -51,3 +58,13 @@ func (w *Worker) Ask(ctx context.Context, kind string, request, answer any) erro
 	}
 	return nil
 }
+
+// Restart ends the process; the next request starts another.
+func (w *Worker) Restart() {
+	if w.proc != nil {
+		w.drop(true)
+	}
+}
+
+// Wait bounds each exchange from now on.
+func (w *Worker) Wait(most time.Duration) { w.config.CaseTimeout = most }

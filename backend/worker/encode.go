@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"unsafe"
 
@@ -27,8 +28,9 @@ type encoder struct {
 	// mode is that of the cases; empty for eager.
 	mode    string
 	forward bool // no gradients are asked for
-	// number is that of the last request.
+	// number is that of the last request; secret makes numbers that cannot be guessed.
 	number int
+	secret bool
 }
 
 // frame returns the last request with its length in front.
@@ -47,7 +49,7 @@ func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int)
 			return err
 		}
 	}
-	e.number++
+	e.number = e.next()
 	e.buf = append(e.buf[:0], `....{"id":`...)
 	e.int(e.number)
 	e.raw(`,"cases":[`)
@@ -83,6 +85,14 @@ func (e *encoder) sharedRoom(jobs []*backend.Job) error {
 		}
 	}
 	return e.mem.room(resultRoom * n)
+}
+
+// next is the number of the next request.
+func (e *encoder) next() int {
+	if e.secret {
+		return int(rand.Uint64() >> 11) // what JSON's numbers hold
+	}
+	return e.number + 1
 }
 
 func signatureRequest(name string) []byte {

@@ -38,7 +38,7 @@ func (p *process) grown() int64 {
 // own returns the bytes of memory that the process shares with no other; 0
 // where the system does not tell.
 func (p *process) own() int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.pid))
 	if err != nil {
 		return 0
 	}

@@ -460,7 +460,7 @@ func TestLargeResults(t *testing.T) {
 func TestRestartAfterKill(t *testing.T) {
 	w := torch(t)
 	cpu := w.CPUTime()
-	unix.Kill(w.proc.cmd.Process.Pid, unix.SIGKILL)
+	unix.Kill(w.proc.pid, unix.SIGKILL)
 	b := new(builder).in("x", f32([]int{1}, 1), false).call("y", "torch.neg", ref("x"))
 	outs, err := w.RunBatch(t.Context(), []*backend.Job{b.job(), b.job()})
 	if err != nil {

@@ -38,6 +38,8 @@ const maxFrame = 64 << 20
 // process is one life of the worker.
 type process struct {
 	cmd      *exec.Cmd
+	pid      int
+	exit     exit     // once it is done
 	requests *os.File // written with blocking calls
 	replies  *os.File // read with blocking calls
 	ended    *os.File // readable once the process has ended, whoever still holds its pipes
@@ -53,6 +55,12 @@ type process struct {
 	mu     sync.Mutex
 	exited bool
 	done   chan struct{}
+}
+
+// exit is how a process has ended.
+type exit struct {
+	status  syscall.WaitStatus
+	seconds time.Duration // of processor time
 }
 
 // start makes sure that a process runs.
@@ -104,7 +112,9 @@ func (w *Worker) startFault(err error) error {
 func (w *Worker) launch() (*process, error) {
 	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16), started: time.Now()}
 	command := w.config.Command
-	if len(command) == 0 {
+	if len(command) == 0 && w.config.Forker != nil {
+		command = []string{w.config.Python}
+	} else if len(command) == 0 {
 		script, err := p.extract()
 		if err != nil {
 			return nil, err
@@ -118,7 +128,7 @@ func (w *Worker) launch() (*process, error) {
 	p.cmd.Stderr = &p.tail
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = processAttributes()
-	if err := p.connect(w.mem.file); err != nil {
+	if err := p.connect(w.mem.file, w.config.Forker, w.settings()); err != nil {
 		os.RemoveAll(p.sources)
 		return nil, err
 	}
@@ -150,11 +160,27 @@ func (w *Worker) settings() []string {
 		"MALLOC_TRIM_THRESHOLD_=-1",
 		"PLUMB_WORKER_FRAMEWORK=" + w.config.Framework,
 		"TORCHINDUCTOR_COMPILE_THREADS=" + threads, // one compiles in the process, whose start is the dearer part
-	}), w.config.Env...)
+	}), append(w.building(), w.config.Env...)...)
 }
 
-// connect starts the command with its three descriptors.
-func (p *process) connect(memory *os.File) error {
+// building is the environment of a kernel that builds in a folder of its own. What the
+// user has set for extensions is kept, so that they are built once.
+func (w *Worker) building() []string {
+	dir := w.config.Folder
+	if dir == "" {
+		return nil
+	}
+	env := []string{"PLUMB_WORKER_FOLDER=" + dir, "TMPDIR=" + dir}
+	for _, name := range []string{"TORCH_EXTENSIONS_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"} {
+		if name != "TORCH_EXTENSIONS_DIR" || os.Getenv(name) == "" {
+			env = append(env, name+"="+dir)
+		}
+	}
+	return env
+}
+
+// connect starts the command, or a fork, with its three descriptors.
+func (p *process) connect(memory *os.File, forker *Forker, env []string) error {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return err
@@ -178,6 +204,14 @@ func (p *process) connect(memory *os.File) error {
 		}
 	}
 	p.requests, p.replies, p.ended = requests, replies, ended
+	if forker != nil {
+		if err := p.forked(forker, env, theirRequests, theirReplies, memory, end); err != nil {
+			end.Close()
+			p.close()
+			return err
+		}
+		return nil
+	}
 	p.cmd.ExtraFiles = []*os.File{theirRequests, theirReplies, memory}
 	started := make(chan error)
 	go p.live(started, end)
@@ -196,11 +230,17 @@ func (p *process) live(started chan<- error, end *os.File) {
 	defer runtime.UnlockOSThread()
 	defer end.Close()
 	err := p.cmd.Start()
+	if err == nil {
+		p.pid = p.cmd.Process.Pid
+	}
 	started <- err
 	if err != nil {
 		return
 	}
 	p.wait()
+	state := p.cmd.ProcessState
+	status, _ := state.Sys().(syscall.WaitStatus)
+	p.exit = exit{status, state.UserTime() + state.SystemTime()}
 	close(p.done)
 }
 
@@ -215,7 +255,7 @@ func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.exited {
-		unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
+		unix.Kill(-p.pid, unix.SIGKILL)
 	}
 }
 
@@ -236,9 +276,8 @@ func (w *Worker) drop(kill bool) string {
 	}
 	<-p.done
 	p.close()
-	state := p.cmd.ProcessState
 	w.cpuMu.Lock()
-	w.cpu += state.UserTime() + state.SystemTime()
+	w.cpu += p.exit.seconds
 	w.now = 0
 	w.cpuMu.Unlock()
 	return p.tail.String()
@@ -340,7 +379,7 @@ func (w *Worker) bury(err error, timedOut bool) *loss {
 	}
 	tail := w.drop(true)
 	w.forget(p.started)
-	class := ending(p.cmd.ProcessState)
+	class := ending(p.exit.status)
 	switch {
 	case timedOut:
 		lost := w.lost("", fmt.Sprintf("no answer within %s", w.config.CaseTimeout), tail)
@@ -354,18 +393,18 @@ func (w *Worker) bury(err error, timedOut bool) *loss {
 		lost := w.lost("garbage", err.Error(), tail)
 		lost.noise = w.served > 0
 		return lost
-	case p.cmd.ProcessState.ExitCode() == exitFault:
+	case p.exit.status.ExitStatus() == exitFault:
 		return w.lost("worker", "the worker failed", tail)
 	}
 	return w.lost(class, "ended by "+class, tail)
 }
 
 // ending names the signal or the exit status.
-func ending(state *os.ProcessState) string {
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return unix.SignalName(ws.Signal())
+func ending(status syscall.WaitStatus) string {
+	if status.Signaled() {
+		return unix.SignalName(status.Signal())
 	}
-	return state.String()
+	return fmt.Sprintf("exit status %d", status.ExitStatus())
 }
 
 // await returns when a pipe can be used, or false when the process has ended

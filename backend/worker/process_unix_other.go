@@ -3,6 +3,8 @@
 package worker
 
 import (
+	"errors"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,4 +18,8 @@ func (p *process) wait() {
 	p.cmd.Wait()
 	p.leave()
 	unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
+}
+
+func (p *process) forked(*Forker, []string, *os.File, *os.File, *os.File, *os.File) error {
+	return errors.New("workers are forked on Linux alone")
 }

@@ -48,6 +48,13 @@ type Config struct {
 	// which it takes more ends as oom. A process that has taken half of it is ended
 	// after its exchange, and the next one starts another. On Linux alone.
 	GrowthLimit int64
+	// Folder, where it is set, is the one folder that a process which hosts a kernel
+	// may write to, and that until it is sealed; PLUMB_WORKER_KERNEL says which kernel.
+	Folder string
+	// Secret numbers requests such that what has not read one cannot answer it.
+	Secret bool
+	// Forker, where it is set, is of what the process is a fork, instead of a new one.
+	Forker *Forker
 	// CaseTimeout bounds the run of one case; a minute by default.
 	CaseTimeout time.Duration
 	// StartTimeout bounds the start of the process; two minutes by default.
@@ -116,7 +123,7 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 		return nil, &backend.Fault{Backend: "worker", Err: fmt.Errorf("shared memory: %w", err)}
 	}
 	w := &Worker{config: config, mem: mem, reach: map[string]int{}, sigs: map[string][]*op.Sig{}}
-	w.info.Name = "worker"
+	w.info.Name, w.encode.secret = "worker", config.Secret
 	if err := w.start(ctx); err != nil {
 		mem.close()
 		return nil, err

@@ -55,6 +55,7 @@ Exit codes: 0 right, 1 a finding, 2 a mistake in the command, 3 a fault, 5 nothi
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.register(cmd)
+	cmd.AddCommand(newKernelServe())
 	return cmd
 }
 
@@ -88,6 +89,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.StringVar(&f.Accumulate, "accumulate", "", "what it sums half dtypes in: float32 (the default) or half")
 		fl.BoolVar(&f.NoFallback, "no-fallback", false, "a function that calls what it is to replace is a finding")
 		fl.BoolVar(&f.AllowLimited, "allow-limited", false, "a function that refuses calls, and is right where it answers, passes")
+		fl.BoolVar(&f.NoSandbox, "no-sandbox", false, "let the function's process write, connect and start others as you may")
 		fl.DurationVar(&f.Timeout, "timeout", f.Timeout, "of one call")
 	})
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
@@ -103,9 +105,7 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		f.Kernel = args[0]
 	}
-	if f.Seed = rand.Uint64() >> 32; f.given != nil {
-		f.Seed = *f.given
-	}
+	f.seed()
 	cfg, err := f.Config()
 	if fault := (*backend.Fault)(nil); errors.As(err, &fault) {
 		return harness(err)
@@ -134,6 +134,13 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitNothing, nil}
 	}
 	return &exitError{exitFindings, nil}
+}
+
+// seed takes the seed that was given, or a new one.
+func (f *kernelFlags) seed() {
+	if f.Seed = rand.Uint64() >> 32; f.given != nil {
+		f.Seed = *f.given
+	}
 }
 
 // keep writes the bundle of the smallest call: into the folder that is given, or one

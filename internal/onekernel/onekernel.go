@@ -65,6 +65,10 @@ type Config struct {
 	HalfSums  bool
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
+	// NoSandbox leaves the kernel's process what its user may do.
+	NoSandbox bool
+	// Forker, where it is set, is of what both processes are forks.
+	Forker *worker.Forker
 	// Told is called after each case, where it is set, with its line.
 	Told func(line string)
 }
@@ -111,20 +115,26 @@ type stateEntry struct {
 	Values       []float64 `json:"values,omitempty"` // of a buffer
 }
 
-func openHost(ctx context.Context, c *Config, spec map[string]any) (*host, error) {
+// openHost starts a process that hosts a function; folder is where a kernel builds.
+func openHost(ctx context.Context, c *Config, spec map[string]any, folder string) (*host, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
+	env := append(Environment(), "PLUMB_WORKER_KERNEL="+string(text))
 	w, err := worker.Open(ctx, worker.Config{
-		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory,
-		Env: []string{"PLUMB_WORKER_KERNEL=" + string(text), "MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"},
+		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory, Folder: folder, Secret: true, Forker: c.Forker,
+		Env: env,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &host{w, spec}, nil
 }
+
+// Environment is that of every process which hosts a kernel, and of what it is forked of:
+// new memory is poisoned, and Triton interprets.
+func Environment() []string { return []string{"MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"} }
 
 func (h *host) ask(ctx context.Context, request, answer any) error {
 	return h.Ask(ctx, "kernel", request, answer)
@@ -136,6 +146,7 @@ type observed struct {
 	Operators []string    `json:"operators"` // that compute, sorted
 	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
 	Launches  int         `json:"launches"`  // of kernels in Triton, so far
+	Builds    string      `json:"builds"`    // what tried to build in the call, if anything
 }
 
 // Session judges one kernel.
@@ -157,9 +168,10 @@ type Session struct {
 	findings  []finding
 	start     time.Time
 	untraced  map[string]int
-	task      *task             // nil where there is none
-	folder    string            // of the task's copies
-	refuses   string            // what the reference said last to a call that it does not take
+	task      *task  // nil where there is none
+	folder    string // of the task's copies
+	refuses   string // what the reference said last to a call that it does not take
+	sandbox   sandbox
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
@@ -222,6 +234,7 @@ func (s *Session) close() {
 	if s.folder != "" {
 		os.RemoveAll(s.folder)
 	}
+	s.sandbox.remove()
 }
 
 // open starts the kernel's process, then the reference's, and says what is drawn.
@@ -246,7 +259,10 @@ func (s *Session) open(ctx context.Context) error {
 	}
 	spec["params"] = s.params
 	var err error
-	if s.kernel, err = openHost(ctx, c, spec); err != nil {
+	if err := s.sandbox.make(c); err != nil {
+		return err
+	}
+	if s.kernel, err = openHost(ctx, c, spec, s.sandbox.folder); err != nil {
 		return err
 	}
 	if err := s.describe(ctx); err != nil {
@@ -278,7 +294,7 @@ func (s *Session) open(ctx context.Context) error {
 
 // describe asks the kernel's process what the kernel is.
 func (s *Session) describe(ctx context.Context) error {
-	err := s.kernel.ask(ctx, map[string]any{"describe": nil}, &s.told)
+	err := s.load(ctx, &s.told)
 	var lost *worker.Lost
 	switch {
 	case errors.As(err, &lost):
@@ -304,7 +320,7 @@ func (s *Session) openReference(ctx context.Context) error {
 	if c.Reference != nil && c.Inputs != nil {
 		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
 	}
-	h, err := openHost(ctx, c, spec)
+	h, err := openHost(ctx, c, spec, "")
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,10 @@ type Options struct {
 
 	NoFallback   bool
 	AllowLimited bool
+	NoSandbox    bool
+
+	// Find finds a Python as worker.FindPython, which nil stands for, does.
+	Find func(name string) (path, version string, err error)
 }
 
 // Defaults are the options that plumb kernel has without flags.
@@ -71,7 +75,7 @@ func (o *Options) Config() (*Config, error) {
 	if o.Against == "" {
 		return nil, errors.New("--against is missing: name the function that the kernel should equal, such as torch.softmax or ref.py::swiglu")
 	}
-	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, NoFallback: o.NoFallback, Seed: o.Seed}
+	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, NoFallback: o.NoFallback, NoSandbox: o.NoSandbox, Seed: o.Seed}
 	var err error
 	if cfg.Precision, cfg.HalfSums, err = o.arithmetic(); err != nil {
 		return nil, err
@@ -85,7 +89,11 @@ func (o *Options) Config() (*Config, error) {
 	if cfg.Reference != nil && cfg.Reference.Form == "task" {
 		cfg.Kernel.Form = "task"
 	}
-	if cfg.Python, _, err = worker.FindPython(o.Python); err != nil {
+	find := o.Find
+	if find == nil {
+		find = worker.FindPython
+	}
+	if cfg.Python, _, err = find(o.Python); err != nil {
 		return nil, err
 	}
 	inputs := o.Inputs

@@ -219,7 +219,16 @@ func (p *problem) shape(ctx context.Context, c *Case) (string, error) {
 		More    []string    `json:"more"`
 	}
 	request := map[string]any{"init": told.Init, "inputs": len(told.Examples), "seed": c.Key >> 32, "state": told.State, "training": !c.eval}
-	if err := p.session.kernel.ask(ctx, map[string]any{"shape": request}, &candidate); err != nil {
+	err = p.session.kernel.ask(ctx, map[string]any{"shape": request}, &candidate)
+	if err != nil && p.session.sandbox.relax("its constructor: "+err.Error()) { // it may build in its constructor
+		p.session.kernel.Restart()
+		if err := p.session.again(ctx); err != nil {
+			return "", err
+		}
+		p.kernel = c.context()
+		err = p.session.kernel.ask(ctx, map[string]any{"shape": request}, &candidate)
+	}
+	if err != nil {
 		return "ModelNew: " + err.Error(), nil
 	}
 	if p.notes == nil {

@@ -34,9 +34,11 @@ type Report struct {
 	Kernel    string   `json:"kernel"`
 	Against   string   `json:"against"`
 	Reference string   `json:"reference"` // its framework and version
+	Sandbox   Sandbox  `json:"sandbox"`
 	Seed      uint64   `json:"seed"`
 	Seconds   float64  `json:"seconds"`
-	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats.
+	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats:
+	// one that is right in more of them has no lower score.
 	Score float64 `json:"score"`
 }
 
@@ -85,7 +87,7 @@ func (s *Session) newReport() *Report {
 	if s.maker != nil && s.maker.form != nil { // its examples narrow what is drawn
 		own.Promises = s.maker.promises
 	}
-	return &Report{Promises: own.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	return &Report{Promises: own.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Sandbox: s.sandbox.told, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
 }
 
 // promised lists in words what narrows the draws and widens the limits.
@@ -231,7 +233,7 @@ func (s *Session) reasons(of []finding) []Reason {
 
 func (s *Session) whyNothing() string {
 	if len(s.outcomes) == 0 {
-		for text := range s.untraced {
+		for _, text := range slices.Sorted(maps.Keys(s.untraced)) {
 			return "no call could be judged: " + text
 		}
 		return "the reference takes none of the drawn calls: " + firstLine(s.refuses)
@@ -273,7 +275,7 @@ func (s *Session) tried(rep *Report) {
 	}
 	sort.Ints(t.Sizes)
 	if rep.Verdict != Cheats && t.Cases > 0 {
-		rep.Score = float64(t.Right) / float64(t.Cases)
+		rep.Score = float64(t.Right) / float64(s.asked(t.Cases))
 	}
 	if p, ok := s.maker.form.(*problem); ok {
 		rep.Notes = append(rep.Notes, p.notes...)
@@ -290,6 +292,19 @@ func (s *Session) tried(rep *Report) {
 		}
 		sort.Strings(rep.Notes)
 	}
+}
+
+// asked is how many cases a score is a share of. Where enough of them have failed, those
+// that were not run count: a kernel that fails in fewer has no lower score.
+func (s *Session) asked(run int) int {
+	if !s.enough() {
+		return run
+	}
+	planned := 0
+	for i := range s.cfg.Cases {
+		planned += 1 + twins(i)
+	}
+	return max(run, planned)
 }
 
 func keys(set map[string]bool) []string {

@@ -65,6 +65,9 @@ func (r *Report) Text() string {
 	for text, cases := range r.Refused {
 		line("refused: %s, %d ×, as for %s", short(text), len(cases), cases[0])
 	}
+	for _, what := range r.Sandbox.Missing {
+		line("sandbox without %s", short(what))
+	}
 	for _, n := range r.Notes {
 		line("note: %s", short(n))
 	}

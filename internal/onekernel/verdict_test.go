@@ -217,7 +217,7 @@ func TestReportIsStable(t *testing.T) {
 		Evidence: []Reason{{"delegates", "calls what it is to replace: aten::exp", 2}},
 		Tried:    Tried{Cases: 9, Right: 5, Refused: 1, Gradients: 3, DTypes: []string{"float32"}, Layouts: []string{"contiguous"}, Values: []string{"ties"}, Sizes: []int{0, 2}},
 		Refused:  map[string][]string{"RuntimeError: no": {"float16 N=1"}}, Delegates: true, Notes: []string{"forward only"}, Promises: []string{"no empty tensor"},
-		Kernel: "k.py::f", Against: "torch.exp", Reference: "torch 2.15.0", Seed: 7, Seconds: 1.5, Score: 0.5,
+		Kernel: "k.py::f", Against: "torch.exp", Reference: "torch 2.15.0", Sandbox: Sandbox{[]string{"network"}, []string{"files: none"}}, Seed: 7, Seconds: 1.5, Score: 0.5,
 	}
 	got, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

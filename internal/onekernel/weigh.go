@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/cmplx"
 	"slices"
 	"strings"
@@ -294,7 +295,7 @@ func ending(o *backend.Outcome) (kind, text string) {
 	switch {
 	case strings.HasPrefix(o.Class, "SIG"):
 		return "signal", fmt.Sprintf("its process dies by %s while its arguments lie between pages that cannot be read%s", o.Class, lastFrame(o.Message))
-	case o.Class == "garbage" || strings.Contains(o.Message, "reply"):
+	case o.Class == "garbage" || o.Class == "protocol" || strings.Contains(o.Message, "reply"):
 		return "channel", "what came by the judge's channel is no answer: " + firstLine(o.Message)
 	}
 	return "exits", "ends its process instead of returning: " + firstLine(o.Message)
@@ -484,7 +485,7 @@ func (s *Session) when() string {
 	for _, r := range bad {
 		sizes[slices.Max(append(r.lengths(), 0))] = true
 	}
-	for n := range sizes {
+	for _, n := range slices.Sorted(maps.Keys(sizes)) {
 		traits = append(traits, trait{fmt.Sprintf("only at sizes of %d and more", n), func(r *result) bool { return slices.Max(append(r.lengths(), 0)) >= n }})
 	}
 	for _, t := range traits {

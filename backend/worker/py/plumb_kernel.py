@@ -14,12 +14,13 @@ import plumb_forms
 import plumb_modes
 import plumb_problems  # noqa: F401  a form
 import plumb_tasks  # noqa: F401  a form
+import plumb_sandbox
 import plumb_torch
 import torch
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room
-from plumb_watch import Watch, recorded
+from plumb_watch import Watch, recorded, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
@@ -51,6 +52,11 @@ class Subject:
     def __init__(self):
         self.kernel = None
         self.room, self.watch = Room(), Watch(SPEC["file"])
+        self.sandbox = plumb_sandbox.Sandbox(os.environ.get("PLUMB_WORKER_FOLDER"))
+        if not ON_TRIAL:
+            plumb_sandbox.hide()
+        elif self.sandbox.folder:
+            self.sandbox.begin()
         plumb_torch.targets[SPEC["target"]] = self.call
 
     def describe(self, _):
@@ -67,6 +73,14 @@ class Subject:
             self.watch.imported(before)
         return dict(self.kernel.describe(), evidence=self.watch.take())
 
+    def seal(self, told):
+        """Takes what a call need not have."""
+        warm()
+        if self.sandbox.folder:
+            self.sandbox.seal(told["builds"])
+        self.watch.sealed = True
+        return self.sandbox.told()
+
     def shape(self, told):
         """Makes a problem's model of given sizes, or a candidate's of given arguments."""
         try:
@@ -82,7 +96,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches()}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "builds": self.watch.builds}
 
     def call(self, *args, **kwargs):
         args, kwargs = self.kernel.bind(args, kwargs)
@@ -185,7 +199,7 @@ def example(dtype, shape):
 
 
 subject = Subject()
-REQUESTS = {"describe", "shape", "prepare", "observe", "trace"}
+REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "trace"}
 
 
 class Kernel(plumb_modes.PyTorch):

@@ -30,6 +30,13 @@ SPYING = {
     "socket.connect": "opens a connection",
 }
 PEEKED = ("/proc/",)
+OUTWARD = {
+    "subprocess.Popen": "starts a process", "os.posix_spawn": "starts a process", "os.system": "starts a process", "socket.__new__": "opens a socket",
+    "socket.getaddrinfo": "looks up a host", "os.remove": "removes a file", "os.rename": "renames a file", "os.mkdir": "makes a folder",
+}  # of a call; the write of a file is looked at by its flags
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+STANDARD = os.path.dirname(os.__file__)  # of Python's own library
+PACKAGES = ("site-packages", "dist-packages")
 SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda}
@@ -68,11 +75,17 @@ def recorded(f):
     return v, sorted(set(filter(computes, recorder.names)))
 
 
+def warm():
+    """Imports what PyTorch does when it is first recorded, and what writes files then."""
+    recorded(lambda: torch.zeros(1))
+
+
 class Watch:
     def __init__(self, file):
         self.file = os.path.realpath(file) if file else ""
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
         self.record, self.on, self.calls, self.layer = False, False, 0, None
+        self.sealed, self.builds = False, ""
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -87,12 +100,27 @@ class Watch:
     # What Python tells of what runs (PEP 578).
 
     def audit(self, event, args):
+        if self.on and self.sealed and (event in OUTWARD or event == "open" and isinstance(args[2], int) and args[2] & WRITES):
+            return self.outward(event, args)
         opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
         if not self.on or not (opened or event in SPYING):
             return
         self.on = False  # looking at frames is an event too
         if self.by_kernel():
             self.note("spies", "opens %s" % args[0] if opened else SPYING[event])
+        self.on = True
+
+    def outward(self, event, args):
+        """Notes what reaches beyond the process in a call: by the kernel itself, or by what builds it."""
+        self.on = False
+        frame = getframe(2)
+        while frame is not None and frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES):
+            frame = frame.f_back
+        if frame is not None and os.path.realpath(frame.f_code.co_filename) == self.file:
+            self.note("spies", "writes the file %s" % args[0] if event == "open" else OUTWARD[event])
+        elif not event.startswith("socket"):
+            where = frame.f_code.co_filename if frame else "it"
+            self.builds = "%s %s" % (where[where.rfind("-packages") + 10:] if "-packages" in where else where, "writes %s" % args[0] if event == "open" else OUTWARD[event])
         self.on = True
 
     def by_kernel(self):
@@ -125,7 +153,7 @@ class Watch:
         self.record = record
         if self.layer:
             self.layer.prepare(order, seed)
-        self.operators, self.shares, self.evidence = [], [], []
+        self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
 
     def call(self, kernel, args, kwargs):
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]

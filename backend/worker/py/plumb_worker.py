@@ -15,6 +15,7 @@ import time
 from plumb_names import Refusal
 
 REQUESTS, REPLIES, MEMORY = 3, 4, 5
+ROOM = 1 << 16  # for descriptors that are out of the way
 FAULT = 70
 ALIGN = 64
 KEEP = 256 << 20  # a mapping beyond this is not kept for smaller requests
@@ -99,6 +100,21 @@ def write_all(data):
         done += os.write(REPLIES, data[done:])
 
 
+def withdraw():
+    """Moves the channel to descriptors that nothing else can name."""
+    global REQUESTS, REPLIES, MEMORY
+    import fcntl
+    import random
+    import resource
+
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], ROOM)
+    moved = []
+    for fd in (REQUESTS, REPLIES, MEMORY):
+        moved.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, random.SystemRandom().randrange(most // 2, most - len("channel"))))
+        os.close(fd)
+    REQUESTS, REPLIES, MEMORY = moved
+
+
 def limit_memory():
     limit = int(os.environ.get("PLUMB_WORKER_MEMORY", "0"))
     if limit:
@@ -120,7 +136,7 @@ def answer(subject, memory, request):
     if "opinfo" in request:
         return {"opinfo": subject.opinfo(request["opinfo"]) if hasattr(subject, "opinfo") else {"error": "it has no sample inputs"}}
     if "kernel" in request:
-        return {"kernel": subject.kernel(request["kernel"]) if hasattr(subject, "kernel") else {"error": "it is no kernel"}}
+        return {"id": request.get("id"), "kernel": subject.kernel(request["kernel"]) if hasattr(subject, "kernel") else {"error": "it is no kernel"}}
     memory.top = request["out"]
     try:
         memory.follow(request["size"])
@@ -136,6 +152,8 @@ def main():
     for fd in (REQUESTS, REPLIES, MEMORY):
         os.set_inheritable(fd, False)
     limit_memory()
+    if os.environ.get("PLUMB_WORKER_KERNEL"):
+        withdraw()
     name = os.environ.get("PLUMB_WORKER_FRAMEWORK") or "torch"
     if name != "torch":
         try:

@@ -1,0 +1,255 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Forker is a process that has imported PyTorch, of which workers are forks: each
+// starts in a few milliseconds, and with nothing of those before it.
+type Forker struct {
+	host    *net.UnixConn
+	cmd     *exec.Cmd
+	tail    tail
+	sources string
+	ready   chan struct{}
+	gone    chan struct{} // closed when it has ended
+
+	asking  sync.Mutex
+	answers chan *life // to what is asked
+
+	mu    sync.Mutex
+	lives map[int]*life // by process
+	err   error
+}
+
+// life is one fork.
+type life struct {
+	pid   int
+	ended chan exit
+}
+
+// lost is the end of a fork of which nothing is told: those of a process that has
+// ended are killed.
+var lost = exit{status: syscall.WaitStatus(unix.SIGKILL)}
+
+// largestRequest bounds what a fork is told.
+const largestRequest = 1 << 17
+
+// OpenForker starts a process for workers of a configuration: its Python, threads and
+// environment.
+func OpenForker(ctx context.Context, config Config) (*Forker, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{config: config}
+	f := &Forker{ready: make(chan struct{}), gone: make(chan struct{}), answers: make(chan *life, 1), lives: map[int]*life{}}
+	if err := f.start(config.Python, w.settings()); err != nil {
+		return nil, w.startFault(err)
+	}
+	timeout, cancel := context.WithTimeout(ctx, config.StartTimeout)
+	defer cancel()
+	select {
+	case <-f.ready:
+		return f, nil
+	case <-f.gone:
+		err = fmt.Errorf("it ended before it was ready\n%s", f.tail.String())
+	case <-timeout.Done():
+		err = timeout.Err()
+	}
+	f.Close()
+	return nil, w.startFault(err)
+}
+
+func (f *Forker) start(python string, env []string) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "forker"), os.NewFile(uintptr(pair[1]), "forker")
+	defer ours.Close()
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return err
+	}
+	f.host = conn.(*net.UnixConn)
+	if f.sources, err = os.MkdirTemp("", "plumb-worker-"); err != nil {
+		return err
+	}
+	if err := os.CopyFS(f.sources, sources); err != nil {
+		return err
+	}
+	f.cmd = exec.Command(python, "-B", "-X", "faulthandler", filepath.Join(f.sources, "py", "plumb_fork.py"))
+	f.cmd.Env = append(os.Environ(), env...)
+	f.cmd.Stdout, f.cmd.Stderr = &f.tail, &f.tail
+	f.cmd.WaitDelay = time.Second
+	f.cmd.ExtraFiles = []*os.File{theirs}
+	f.cmd.SysProcAttr = processAttributes()
+	started := make(chan error)
+	go f.live(started)
+	if err := <-started; err != nil {
+		return err
+	}
+	go f.listen()
+	return nil
+}
+
+// live starts the process and waits for its end on one thread, as those of process do.
+func (f *Forker) live(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := f.cmd.Start()
+	started <- err
+	if err == nil {
+		f.cmd.Wait()
+	}
+}
+
+// listen reads what the process tells, until it ends.
+func (f *Forker) listen() {
+	defer f.end()
+	buf := make([]byte, 1<<12)
+	for {
+		n, err := f.host.Read(buf)
+		if err != nil || n == 0 {
+			return
+		}
+		var told struct {
+			Ready         bool
+			Forked, Ended int
+			Status        uint32
+			Seconds       float64
+		}
+		if json.Unmarshal(buf[:n], &told) != nil {
+			return
+		}
+		switch {
+		case told.Ready:
+			close(f.ready)
+		case told.Forked > 0:
+			l := &life{told.Forked, make(chan exit, 1)}
+			f.mu.Lock()
+			f.lives[l.pid] = l
+			f.mu.Unlock()
+			f.answers <- l
+		case told.Ended > 0:
+			f.mu.Lock()
+			l := f.lives[told.Ended]
+			delete(f.lives, told.Ended)
+			f.mu.Unlock()
+			if l != nil {
+				l.ended <- exit{syscall.WaitStatus(told.Status), seconds(told.Seconds)}
+			}
+		}
+	}
+}
+
+func (f *Forker) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.lives {
+		l.ended <- lost
+	}
+	f.lives = nil
+	close(f.gone)
+}
+
+// errForkerGone says that no more forks come of a process.
+var errForkerGone = errors.New("the process that forks workers has ended")
+
+// Gone reports whether the process has ended: its successor has to be opened.
+func (f *Forker) Gone() bool {
+	select {
+	case <-f.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// fork makes a worker, with an environment and its descriptors.
+func (f *Forker) fork(env []string, files ...*os.File) (*life, error) {
+	message, err := json.Marshal(map[string]any{"environment": env})
+	if err != nil {
+		return nil, err
+	}
+	if len(message) > largestRequest {
+		return nil, fmt.Errorf("a worker's environment of %d bytes", len(message))
+	}
+	var fds []int
+	for _, file := range files {
+		fds = append(fds, int(file.Fd()))
+	}
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	if _, _, err := f.host.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
+		return nil, cmp.Or(err, errForkerGone)
+	}
+	select {
+	case l := <-f.answers:
+		return l, nil
+	case <-f.gone:
+		return nil, errForkerGone
+	}
+}
+
+// Close ends the process, and its forks with it.
+func (f *Forker) Close() {
+	f.host.Close()
+	if f.cmd != nil && f.cmd.Process != nil {
+		unix.Kill(-f.cmd.Process.Pid, unix.SIGKILL)
+	}
+	<-f.gone
+	os.RemoveAll(f.sources)
+}
+
+// forked starts a process as a fork.
+func (p *process) forked(f *Forker, env []string, requests, replies, memory *os.File, end *os.File) error {
+	said, say, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	l, err := f.fork(slices.Concat(env, []string{p.marker}), requests, replies, memory, say)
+	say.Close()
+	if err != nil {
+		said.Close()
+		return err
+	}
+	p.pid = l.pid
+	heard := make(chan struct{})
+	go func() {
+		io.Copy(&p.tail, said)
+		close(heard)
+	}()
+	go func() {
+		p.exit = <-l.ended
+		p.kill()
+		p.leave()
+		killMarked(p.marker)
+		select {
+		case <-heard:
+		case <-time.After(p.cmd.WaitDelay):
+		}
+		said.Close()
+		end.Close()
+		close(p.done)
+	}()
+	return nil
+}

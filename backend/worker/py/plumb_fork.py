@@ -1,0 +1,115 @@
+"""A process that has imported PyTorch, and Triton where it is, and of which each worker is a
+fork: it runs no parallel operator, after which a fork would hang.
+
+A request comes with the descriptors of a worker, and its environment; the answer is its
+number, and later how it has ended.
+"""
+
+import array
+import ctypes
+import fcntl
+import gc
+import importlib.util
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+HOST = 3
+LARGEST = 1 << 17  # bytes of a request
+CHANNEL = (3, 4, 5, 1, 2)  # where a worker has what comes with a request, the last twice
+CLEAR = 64  # descriptors that are not those of a channel
+PR_SET_PDEATHSIG = 1
+
+
+def prepare():
+    import plumb_forms
+    import plumb_modes
+    import plumb_room
+    import plumb_sandbox
+    import plumb_watch
+    import plumb_worker
+
+    if importlib.util.find_spec("triton"):
+        import triton.language
+    plumb_watch.warm()
+    gc.collect()
+    gc.freeze()
+
+
+def become(fds, environment):
+    """Makes a worker of this fork."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+    os.setpgid(0, 0)
+    held = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, CLEAR) for fd in fds]
+    os.closerange(3, CLEAR)
+    for fd, at in zip([*held, held[-1]], CHANNEL):
+        os.dup2(fd, at)
+    for fd in held:
+        os.close(fd)
+    os.environ.update(entry.split("=", 1) for entry in environment)
+    import plumb_worker
+
+    plumb_worker.start()
+
+
+def forked(host, message, fds):
+    pid = os.fork()
+    if not pid:
+        try:
+            become(fds, json.loads(message)["environment"])
+        finally:
+            os._exit(70)
+    for fd in fds:
+        os.close(fd)
+    tell(host, {"forked": pid})
+
+
+def tell(host, what):
+    host.send(json.dumps(what).encode("ascii"))
+
+
+def ended(host):
+    """Tells of the forks that have ended."""
+    while True:
+        try:
+            pid, status, used = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        tell(host, {"ended": pid, "status": status, "seconds": used.ru_utime + used.ru_stime})
+
+
+def serve(host):
+    woken, wake = os.pipe()
+    for fd in (woken, wake):
+        os.set_blocking(fd, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
+    tell(host, {"ready": True})
+    while True:
+        ready, _, _ = select.select([host, woken], [], [])
+        if woken in ready:
+            os.read(woken, CLEAR)
+            ended(host)
+        if host in ready:
+            message, ancillary, _, _ = host.recvmsg(LARGEST, socket.CMSG_SPACE(len(CHANNEL) * 4))
+            if not message:
+                return
+            fds = array.array("i")
+            for _, _, data in ancillary:
+                fds.frombytes(data)
+            forked(host, message, list(fds))
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=HOST) as host:
+        os.set_inheritable(HOST, False)
+        prepare()
+        serve(host)
+    os._exit(0)

@@ -1,0 +1,75 @@
+package onekernel
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"plumb/backend/worker"
+	"plumb/tensor"
+)
+
+// outward judges a function of testdata/outward.py, in a folder of its own.
+func outward(t *testing.T, name string) (*Report, string) {
+	t.Helper()
+	python, _, err := worker.FindPython("")
+	if err != nil {
+		t.Skip(err)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the sandbox is of Linux")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, sub(t)); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Judge(context.Background(), Config{
+		Kernel:  Source{Form: "function", File: filepath.Join(dir, "outward.py"), Name: name},
+		Against: "torch.relu", Python: python, Seed: 1, Cases: 2, Timeout: time.Minute,
+		Promises: Promises{DTypes: []tensor.DType{tensor.F32}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep, filepath.Join(dir, "written")
+}
+
+func sub(t *testing.T) fs.FS {
+	t.Helper()
+	return os.DirFS("testdata")
+}
+
+func TestSandboxHoldsCalls(t *testing.T) {
+	for name, want := range map[string]Word{"fine": Right, "answers": Right, "native": Right, "writes": Cheats, "connects": Cheats, "runs": Cheats} {
+		t.Run(name, func(t *testing.T) {
+			rep, file := outward(t, name)
+			if rep.Verdict != want {
+				t.Errorf("%s: %s, want %s: %v", name, rep.Verdict, want, rep.Reasons)
+			}
+			if want == Cheats && !slices.ContainsFunc(rep.Reasons, func(r Reason) bool { return r.Kind == "spies" }) {
+				t.Errorf("%s: no evidence among %v", name, rep.Reasons)
+			}
+			if _, err := os.Stat(file); err == nil && slices.Contains(rep.Sandbox.Held, "files") {
+				t.Errorf("%s has written a file", name)
+			}
+			for _, what := range []string{"network", "processes", "files"} {
+				if !slices.Contains(rep.Sandbox.Held, what) {
+					t.Errorf("the sandbox misses %v", rep.Sandbox.Missing)
+				}
+			}
+		})
+	}
+}
+
+// TestBuildInCall has a kernel build when it is called, as many an extension is built.
+func TestBuildInCall(t *testing.T) {
+	rep, _ := outward(t, "builds")
+	if rep.Verdict != Right || len(rep.Sandbox.Missing) == 0 {
+		t.Errorf("%s, without %v: %v", rep.Verdict, rep.Sandbox.Missing, rep.Reasons)
+	}
+}
