@@ -108,6 +108,7 @@ type maker struct {
 	signature func(src *choice.Source, dt tensor.DType) (*Signature, error)
 	legal     func(*program.Program) bool // nil: the reference says
 	problem   *problem                    // nil where the cases are of a function
+	bounds    map[string]int              // of symbols, by the programs that calls have had
 }
 
 // dtype is that of case i: every second one is of another dtype than the first. In the
@@ -196,7 +197,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		case s.round():
 			n = 8
 		}
-		c.Sizes[name] = m.within(src, name, n)
+		c.Sizes[name] = m.within(src, name, m.bounded(name, n))
 	}
 	m.differentiate(c)
 	return c, m.write(c)

@@ -135,6 +135,7 @@ type observed struct {
 	Operators []string    `json:"operators"` // that compute, sorted
 	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
 	Launches  int         `json:"launches"`  // of kernels in Triton, so far
+	Programs  int         `json:"programs"`  // of those of the last call
 }
 
 // Session judges one kernel.
@@ -530,6 +531,11 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
 		return nil, err
 	}
+	if text, slow := r.seen.slow(); slow {
+		s.untraced["not judged: "+text]++
+		return nil, nil
+	}
+	s.maker.learn(c, r.seen.Programs)
 	if r.ref, r.refSeen, err = s.tryReference(ctx, c, job); err != nil {
 		return nil, err
 	}

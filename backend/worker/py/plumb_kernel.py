@@ -80,7 +80,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches()}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "programs": self.watch.programs()}
 
     def call(self, *args, **kwargs):
         args, kwargs = self.kernel.bind(args, kwargs)
