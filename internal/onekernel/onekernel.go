@@ -110,14 +110,14 @@ type stateEntry struct {
 	Values       []float64 `json:"values,omitempty"` // of a buffer
 }
 
-func openHost(ctx context.Context, c *Config, spec map[string]any) (*host, error) {
+func openHost(ctx context.Context, c *Config, spec map[string]any, env ...string) (*host, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
 	w, err := worker.Open(ctx, worker.Config{
 		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory,
-		Env: []string{"PLUMB_WORKER_KERNEL=" + string(text), "MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"},
+		Env: append([]string{"PLUMB_WORKER_KERNEL=" + string(text), "MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"}, env...),
 	})
 	if err != nil {
 		return nil, err
@@ -157,6 +157,8 @@ type Session struct {
 	findings  []finding
 	start     time.Time
 	untraced  map[string]int
+	notes     []string
+	aligned   bool              // the kernel dies where its arguments are less aligned than PyTorch's
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
@@ -204,6 +206,9 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 		return s.nothing(nothing.reason), nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.compile(ctx); err != nil {
 		return nil, err
 	}
 	return s.report(ctx)
@@ -532,7 +537,9 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return nil, err
 	}
 	if text, slow := r.seen.slow(); slow {
-		s.untraced["not judged: "+text]++
+		if note := "a call was not judged: " + text; !slices.Contains(s.notes, note) {
+			s.notes = append(s.notes, note)
+		}
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)
@@ -583,7 +590,15 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 		return nil, seen, err
 	}
 	if o.Status == backend.Crashed || o.Status == backend.TimedOut {
-		return o, seen, s.again(ctx)
+		if err := s.again(ctx); err != nil {
+			return nil, seen, err
+		}
+		if _, aligns := toldAt(o.Message, misaligned); aligns && !s.aligned {
+			s.aligned = true
+			s.notes = append(s.notes, "wants memory as aligned as PyTorch's: the pages without access lie before its arguments only")
+			return s.tryKernel(ctx, c, job)
+		}
+		return o, seen, nil
 	}
 	err = s.kernel.ask(ctx, map[string]any{"observe": nil}, &seen)
 	var lost *worker.Lost
@@ -598,6 +613,22 @@ func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
 
 // training reports whether the model of a problem's case trains.
 func (c *Case) training() bool { return c.Index%2 == 0 }
+
+// guard is the side of a case's arguments on which the page without access lies.
+func (s *Session) guard(c *Case) string {
+	if s.aligned {
+		return "start"
+	}
+	return []string{"end", "start"}[c.Index%2]
+}
+
+func (c *Case) inputNames() []string {
+	var all []string
+	for i := range c.program.Inputs {
+		all = append(all, c.program.Inputs[i].Name)
+	}
+	return all
+}
 
 // again loads the kernel in a new process.
 func (s *Session) again(ctx context.Context) error {
