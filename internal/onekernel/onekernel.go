@@ -572,7 +572,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.training(),
+		"guard": s.guard(c), "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3], "training": c.training(),
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -619,7 +619,7 @@ func (s *Session) guard(c *Case) string {
 	if s.aligned {
 		return "start"
 	}
-	return []string{"end", "start"}[c.Index%2]
+	return c.guard()
 }
 
 func (c *Case) inputNames() []string {
