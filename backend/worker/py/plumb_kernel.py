@@ -80,7 +80,7 @@ class Subject:
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0))
         if self.kernel is not None:
             self.kernel.prepare(told)
-            if ON_TRIAL:
+            if ON_TRIAL and getattr(self.kernel, "out", None):
                 self.kernel.out = [self.room.place("out%d" % i, t) for i, t in enumerate(self.kernel.out)]
         return {}
 
