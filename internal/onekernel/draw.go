@@ -115,6 +115,7 @@ type maker struct {
 	signature func(src *choice.Source, dt tensor.DType) (*Signature, error)
 	legal     func(*program.Program) bool // nil: the reference says
 	form      form                        // nil where the cases are of a function
+	bounds    map[string]int              // of symbols, by the programs that calls have had
 }
 
 // dtype is that of case i: every second one is of another dtype than the first. In the
@@ -203,7 +204,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		case s.round():
 			n = 8
 		}
-		c.Sizes[name] = m.within(src, name, m.promised(src, sig, name, s, k == focus, n))
+		c.Sizes[name] = m.within(src, name, m.bounded(name, m.promised(src, sig, name, s, k == focus, n)))
 	}
 	m.differentiate(c)
 	return c, m.write(c)

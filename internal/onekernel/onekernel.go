@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"plumb/backend"
@@ -116,7 +117,7 @@ type stateEntry struct {
 }
 
 // openHost starts a process that hosts a function; folder is where a kernel builds.
-func openHost(ctx context.Context, c *Config, spec map[string]any, folder string) (*host, error) {
+func openHost(ctx context.Context, c *Config, spec map[string]any, folder string, more ...string) (*host, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func openHost(ctx context.Context, c *Config, spec map[string]any, folder string
 	env := append(Environment(), "PLUMB_WORKER_KERNEL="+string(text))
 	w, err := worker.Open(ctx, worker.Config{
 		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory, Folder: folder, Secret: true, Forker: c.Forker,
-		Env: env,
+		Env: append(env, more...),
 	})
 	if err != nil {
 		return nil, err
@@ -147,6 +148,7 @@ type observed struct {
 	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
 	Launches  int         `json:"launches"`  // of kernels in Triton, so far
 	Builds    string      `json:"builds"`    // what tried to build in the call, if anything
+	Programs  int         `json:"programs"`  // of those of the last call
 }
 
 // Session judges one kernel.
@@ -172,6 +174,8 @@ type Session struct {
 	folder    string // of the task's copies
 	refuses   string // what the reference said last to a call that it does not take
 	sandbox   sandbox
+	notes     []string
+	aligned   bool              // the kernel dies where its arguments are less aligned than PyTorch's
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
@@ -219,6 +223,9 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 		return s.nothing(nothing.reason), nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.compile(ctx); err != nil {
 		return nil, err
 	}
 	return s.report(ctx)
@@ -562,6 +569,13 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if r.ref, r.refSeen, err = s.tryReference(ctx, job); err != nil {
 		return nil, err
 	}
+	if text, slow := r.seen.slow(); slow {
+		if note := "a call was not judged: " + text; !slices.Contains(s.notes, note) {
+			s.notes = append(s.notes, note)
+		}
+		return nil, nil
+	}
+	s.maker.learn(c, r.seen.Programs)
 	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
 		s.refuses = r.ref.Message
 		return nil, nil

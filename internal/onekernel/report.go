@@ -286,6 +286,7 @@ func (s *Session) tried(rep *Report) {
 	if s.detached {
 		rep.Notes = append(rep.Notes, "forward only: its results have no gradients, which --grad would demand")
 	}
+	rep.Notes = append(rep.Notes, s.notes...)
 	if n := len(s.untraced); n > 0 {
 		for text, k := range s.untraced {
 			rep.Notes = append(rep.Notes, fmt.Sprintf("%d × without error bounds of the reference's own calls: %s", k, text))

@@ -104,7 +104,7 @@ func (f *repro) traits() {
 	for _, p := range f.r.problems {
 		switch {
 		case words[p.Kind] == Unsafe:
-			f.Guard = f.r.guard()
+			f.Guard = f.s.guard(f.r.Case)
 		case p.Kind == "aliases":
 			f.Alias = true
 		case p.Kind == "cached" || p.Kind == "buffer" || p.Kind == "later":

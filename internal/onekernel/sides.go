@@ -33,7 +33,7 @@ func (s *Session) shape(ctx context.Context, c *Case) (*backend.Outcome, error) 
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": c.guard(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
+		"guard": s.guard(c), "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -54,7 +54,15 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 		return nil, seen, err
 	}
 	if o.Status == backend.Crashed || o.Status == backend.TimedOut {
-		return o, seen, s.again(ctx)
+		if err := s.again(ctx); err != nil {
+			return nil, seen, err
+		}
+		if _, aligns := toldAt(o.Message, misaligned); aligns && !s.aligned {
+			s.aligned = true
+			s.notes = append(s.notes, "wants memory as aligned as PyTorch's: the pages without access lie before its arguments only")
+			return s.tryKernel(ctx, c, job)
+		}
+		return o, seen, nil
 	}
 	err = s.kernel.ask(ctx, map[string]any{"observe": nil}, &seen)
 	var lost *worker.Lost
@@ -71,8 +79,21 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	return o, seen, err
 }
 
-// guard says on which side of a case's arguments nothing can be read.
-func (c *Case) guard() string { return []string{"end", "start"}[c.Index%2] }
+// guard is the side of a case's arguments on which the page without access lies.
+func (s *Session) guard(c *Case) string {
+	if s.aligned || c.Index%2 == 1 {
+		return "start"
+	}
+	return "end"
+}
+
+func (c *Case) inputNames() []string {
+	var all []string
+	for i := range c.program.Inputs {
+		all = append(all, c.program.Inputs[i].Name)
+	}
+	return all
+}
 
 // training reports whether the model of a problem's case trains.
 func (c *Case) training() bool { return !c.eval }

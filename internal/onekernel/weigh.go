@@ -294,11 +294,28 @@ func (r *result) roundingOf(w verdict.Where) float64 {
 func ending(o *backend.Outcome) (kind, text string) {
 	switch {
 	case strings.HasPrefix(o.Class, "SIG"):
+		if where, ok := toldAt(o.Message, faultAt); ok {
+			return "signal", fmt.Sprintf("%s (it dies by %s at a page without access)%s", where, o.Class, lastFrame(o.Message))
+		}
 		return "signal", fmt.Sprintf("its process dies by %s while its arguments lie between pages that cannot be read%s", o.Class, lastFrame(o.Message))
 	case o.Class == "garbage" || o.Class == "protocol" || strings.Contains(o.Message, "reply"):
 		return "channel", "what came by the judge's channel is no answer: " + firstLine(o.Message)
 	}
 	return "exits", "ends its process instead of returning: " + firstLine(o.Message)
+}
+
+// faultAt and misaligned begin the lines in which plumb_room.py tells of a
+// segmentation fault.
+const faultAt, misaligned = "plumb: reads", "plumb: wants aligned memory"
+
+// toldAt returns the line of a message that begins so, without its mark.
+func toldAt(message, begin string) (string, bool) {
+	for _, line := range strings.Split(message, "\n") {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, begin) {
+			return strings.TrimPrefix(line, "plumb: "), true
+		}
+	}
+	return "", false
 }
 
 // lastFrame is the line of the kernel that Python's faulthandler names.

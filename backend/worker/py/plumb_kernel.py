@@ -16,10 +16,11 @@ import plumb_problems  # noqa: F401  a form
 import plumb_tasks  # noqa: F401  a form
 import plumb_sandbox
 import plumb_torch
+import plumb_tritonptx
 import torch
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
-from plumb_room import Room
+from plumb_room import Room, tell_faults
 from plumb_watch import Watch, recorded, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
@@ -66,6 +67,8 @@ class Subject:
                     self.watch.layer = plumb_forms.layer(SPEC, self.watch)
                 before = self.watch.imports()
                 self.kernel = plumb_forms.load(SPEC)
+                if ON_TRIAL:
+                    tell_faults(self.room)
             except Refusal as e:
                 return {"mistake": str(e)}
             except BaseException as e:
@@ -89,19 +92,35 @@ class Subject:
             return {"error": self.watch.told(e)}
 
     def prepare(self, told):
-        self.room.prepare(told.get("guard", ""), told.get("reuse", False))
+        self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0))
         if self.kernel is not None:
             self.kernel.prepare(told)
+            if ON_TRIAL and getattr(self.kernel, "out", None):
+                self.kernel.out = [self.room.place("out%d" % i, t) for i, t in enumerate(self.kernel.out)]
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "builds": self.watch.builds}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "builds": self.watch.builds, "programs": self.watch.programs()}
+
+    def launched(self, _):
+        """Tells what a compiler needs to know of the launches so far."""
+        return {"launches": list(self.watch.layer.compiled.values()) if self.watch.layer else []}
+
+    def compile(self, told):
+        try:
+            return plumb_tritonptx.compile_all(SPEC, told["launches"])
+        except Exception as e:
+            return {"error": self.watch.told(e)}
 
     def call(self, *args, **kwargs):
         args, kwargs = self.kernel.bind(args, kwargs)
         if ON_TRIAL:
-            return self.watch.call(self.kernel, args, kwargs)
+            try:
+                return self.watch.call(self.kernel, args, kwargs)
+            finally:
+                for text in self.room.spilt():
+                    self.watch.note("memory", text)
         v, self.watch.operators = recorded(lambda: self.kernel(*args, **kwargs))
         return v
 
@@ -199,7 +218,7 @@ def example(dtype, shape):
 
 
 subject = Subject()
-REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "trace"}
+REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "launched", "compile", "trace"}
 
 
 class Kernel(plumb_modes.PyTorch):

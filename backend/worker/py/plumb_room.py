@@ -3,6 +3,9 @@ new values, with nothing readable behind the last byte or before the first."""
 
 import ctypes
 import mmap
+import os
+import signal
+import sys
 
 import torch
 
@@ -17,7 +20,9 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-memmove, memset = ctypes.memmove, ctypes.memset
+CANARY = b"\xff"
+
+memmove, memset, string_at = ctypes.memmove, ctypes.memset, ctypes.string_at
 frombuffer, empty_strided = torch.frombuffer, torch.empty_strided
 
 
@@ -32,16 +37,51 @@ class Region:
         self.start = self.base + PAGE
         libc.mprotect(self.start, self.size, READ_WRITE)
 
-    def close(self):
-        libc.munmap(self.base, self.size + 2 * PAGE)
+    def buffer(self, at, size):
+        """Returns memory of the region, which lives as long as that does."""
+        found = (ctypes.c_char * size).from_address(at)
+        found.region = self
+        return found
+
+    def __del__(self, munmap=libc.munmap):
+        munmap(self.base, self.size + 2 * PAGE)
+
+
+class Held:
+    """An argument's place in its region."""
+
+    def __init__(self, name, region, at, size):
+        self.name, self.region, self.at, self.size = name, region, at, size
+
+    def sides(self):
+        """Returns what lies in the region before the first byte and behind the last."""
+        end = self.at + self.size
+        return string_at(self.region.start, self.at - self.region.start), string_at(end, self.region.start + self.region.size - end)
 
 
 class Room:
     def __init__(self):
-        self.regions, self.guard, self.reuse = {}, "", False
+        self.regions, self.guard, self.reuse, self.held, self.names = {}, "", False, {}, {}
 
-    def prepare(self, guard, reuse):
-        self.guard, self.reuse = guard, reuse
+    def prepare(self, guard, reuse, names=()):
+        self.guard, self.reuse, self.held, self.names = guard, reuse, {}, dict(enumerate(names))
+
+    def spilt(self):
+        """Says whose surroundings have been written to."""
+        found = []
+        for held in self.held.values():
+            for side, data in zip(("before the first", "behind the last"), held.sides()):
+                if data.count(CANARY) != len(data):
+                    found.append("writes %s element of %s" % (side, held.name))
+        return found
+
+    def told(self, address):
+        """Says on which side of which argument an address lies."""
+        for held in self.held.values():
+            region = held.region
+            if region.base <= address < region.base + region.size + 2 * PAGE:
+                return "%s element of %s" % ("before the first" if address < held.at else "behind the last", held.name)
+        return ""
 
     def place(self, k, x):
         """Returns a copy of argument k: in the memory of the last one where that is asked for."""
@@ -51,8 +91,9 @@ class Room:
         size = n * x.element_size()
         region = self.region(k, size)
         at = region.start + (region.size - size if self.guard == "end" else 0)
-        memset(region.start, 0xFF, region.size)  # NaN, in what is no element too
-        flat = frombuffer((ctypes.c_char * size).from_address(at), dtype=x.dtype, count=n)
+        memset(region.start, CANARY[0], region.size)  # NaN, in what is no element too
+        self.held[k] = Held(self.names.get(k, "its result"), region, at, size)
+        flat = frombuffer(region.buffer(at, size), dtype=x.dtype, count=n)
         placed = flat.as_strided_(x.shape, x.stride())
         if x.is_contiguous():
             memmove(at, x.data_ptr(), size)
@@ -63,13 +104,13 @@ class Room:
 
     def region(self, k, size):
         kept = self.regions.setdefault(k, [])
-        if self.reuse and kept and kept[-1].size == -(-size // PAGE) * PAGE:
+        if self.reuse and k in self.names and kept and kept[-1].size == -(-size // PAGE) * PAGE:
             return kept[-1]
         if size > LARGEST:
             raise MemoryError("an argument of %d bytes" % size)
         kept.append(Region(size))
         if len(kept) > KEPT:
-            kept.pop(0).close()
+            kept.pop(0)
         return kept[-1]
 
 
@@ -89,3 +130,44 @@ def extent(x):
             return 0
         n += (d - 1) * s
     return n
+
+
+# Who died at a page without access: the kernel of Linux tells the address.
+
+SIGINFO, NODEFER = 4, 0x40000000
+ADDRESS = 16  # of si_addr in siginfo_t
+MISALIGNED = 0x80  # SI_KERNEL: no address, as of an instruction that wants an aligned one
+
+
+class Action(ctypes.Structure):  # struct sigaction of glibc and musl on 64 bits
+    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_byte * 128), ("flags", ctypes.c_int), ("restorer", ctypes.c_void_p)]
+
+
+HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+kept = []
+
+
+def tell_faults(room):
+    """Has a process that dies by a segmentation fault say on which side of which argument; what
+    was to be done then, such as faulthandler's dump, is done after it."""
+    if sys.platform != "linux" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return
+    number = signal.SIGSEGV
+    before = Action()
+    libc.sigaction(number, None, ctypes.byref(before))
+
+    def handle(number, info, _):
+        libc.sigaction(number, ctypes.byref(before), None)
+        code = ctypes.c_int.from_address(info + 8).value
+        where = room.told(ctypes.c_uint64.from_address(info + ADDRESS).value)
+        text = FAULT_AT + where if where else MISALIGNED_AT if code == MISALIGNED else ""
+        os.write(2, ("%s\n" % text).encode())
+
+    act = Action(flags=SIGINFO | NODEFER)
+    kept[:] = [HANDLER(handle)]
+    act.handler = ctypes.cast(kept[0], ctypes.c_void_p).value
+    libc.sigaction(number, ctypes.byref(act), None)
+
+
+FAULT_AT = "plumb: reads or writes "
+MISALIGNED_AT = "plumb: wants aligned memory"

@@ -6,44 +6,106 @@ addresses pass (InterpreterBuilder.create_masked_load, …); programs run in a d
 """
 
 import ctypes
-import math
+import inspect
 import os
 import random
 import sys
+import time
 
 import numpy as np
 import torch
+from plumb_tritonmath import compute_libdevice, repair_bfloat16
 
 LISTED = 6  # findings that are told of one launch
 RAW = 0x7E7E7E7E7E7E7E7E  # in masked lanes of integers
 
-string_at = ctypes.string_at
-getframe = sys._getframe
+SLOWEST = 5  # seconds of the processor's that the programs of one call may take
+SPINS = 20000  # accesses to one element by a program that seems to wait for another one
+STEPS = 64  # accesses that are looked at for one that clashes
+
+getframe, clock = sys._getframe, time.process_time
+
+
+class Region:
+    """The memory of one tensor, and which step of the launch wrote and read each place last."""
+
+    def __init__(self, name, base, size):
+        self.name, self.base, self.size = name, base, size
+        self.writer, self.reader = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
+        self.written, self.several = False, np.zeros(size, bool)  # read by more than one program
+
+
+class Step:
+    """One access: its program, and how many atomic operations that had made before."""
+
+    def __init__(self, program, atomics):
+        self.program, self.atomics = program, atomics
+
+
+class Slow(BaseException):
+    """A call has more programs than the interpreter can run in time."""
+
+
+class Waits(BaseException):
+    """A program waits for one whose turn has not come."""
 
 
 class Launch:
-    """The tensors of one launch, and which program read and wrote each byte."""
+    """The tensors of one launch, and what its programs did."""
 
     def __init__(self, tensors):
         self.regions = []
         for name, t in tensors:
             storage = t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage()._untyped()
             base, size = storage.data_ptr(), storage.nbytes()
-            if size and all(base != known[1] for known in self.regions):
-                self.regions.append((name, base, size, np.full(size, -1, np.int32), np.full(size, -1, np.int32)))
-        self.program, self.locked = -1, False
+            if size and all(base != known.base for known in self.regions):
+                self.regions.append(Region(name, base, size))
+        self.program, self.began = -1, 0
+        self.steps, self.spins = [], 0
+        self.cells = {}  # the addresses that each program has updated by atomic operations, in order
+        self.patched = set()  # the modules of Triton's language that are the interpreter's
+
+    def turn(self, program):
+        self.program, self.began, self.spins = program, len(self.steps), 0
+
+    def step(self):
+        self.steps.append(Step(self.program, len(self.cells.get(self.program, ()))))
+        return len(self.steps) - 1
+
+    def spin(self):
+        self.spins += 1
+        if self.spins > SPINS:
+            raise Waits
+
+    def held(self):
+        return [(r.base, ctypes.string_at(r.base, r.size)) for r in self.regions]
+
+    def foreign(self, places):
+        """Returns a step of another program among those of places, that no atomic operations on
+        one cell order before this one; None where there is none."""
+        places = places[(places >= 0) & (places < self.began)]
+        if not places.size:
+            return None
+        mine = set(self.cells.get(self.program, ()))
+        for k in np.unique(places)[:STEPS]:
+            step = self.steps[k]
+            if step.program != self.program and not mine.intersection(self.cells.get(step.program, ())[step.atomics:]):
+                return step
+        return None
 
 
 class Layer:
     """What the interpreter is changed by; `watch` gets the evidence."""
 
     def __init__(self, watch):
-        self.watch, self.launch, self.launches = watch, None, 0
+        self.watch, self.launch = watch, None
+        self.launches, self.programs, self.since = 0, 0, clock()  # so far; those of the last call, and when it began
         self.order, self.seed, self.shuffled, self.ghost = "forward", 0, [], False
-        self.deferred = []  # races of the launch, which a lock excuses
+        self.told = 0  # races of the launch
+        self.compiled = {}  # what has been launched, as a compiler is told of it
 
     def prepare(self, order, seed):
-        self.order, self.seed = order, seed
+        self.order, self.seed, self.programs, self.since = order, seed, 0, clock()
 
     # A launch.
 
@@ -52,18 +114,19 @@ class Layer:
         self.launches += 1
         if self.ghost:
             return None
-        tensors = [(n, a) for n, a in zip(executor.arg_names, args) if isinstance(a, torch.Tensor)]
-        tensors += [(n, a) for n, a in kwargs.items() if isinstance(a, torch.Tensor)]
-        for n, a in [*zip(executor.arg_names, args), *kwargs.items()]:
-            if hasattr(a, "base") and isinstance(a.base, torch.Tensor):
-                tensors.append((n, a.base))
-        before, self.launch, self.deferred = self.launch, Launch(tensors), []
+        given = [*zip(executor.arg_names, args), *kwargs.items()]
+        remember(self.compiled, executor.fn, given)
+        tensors = [(n, t) for n, a in given for t in memory(a)]
+        before, self.launch, self.told = self.launch, Launch(tensors), 0
+        held = self.launch.held() if self.order != "forward" else ()
         try:
             return run(executor, *args, **kwargs)
+        except Waits:  # for programs of a lower number: these run first, from what was there
+            for base, data in held:
+                ctypes.memmove(base, data, len(data))
+            self.launch, self.order = Launch(tensors), "forward"
+            return run(executor, *args, **kwargs)
         finally:
-            if not self.launch.locked:
-                for text in self.deferred[:LISTED]:
-                    self.watch.note("race", text)
             self.launch = before
 
     def turn(self, builder, x, y, z):
@@ -78,8 +141,12 @@ class Layer:
                 self.shuffled = list(range(n))
                 random.Random(self.seed).shuffle(self.shuffled)
             k = self.shuffled[k]
+        self.programs += 1
+        if clock() - self.since > SLOWEST:
+            self.watch.note("slow", "more programs than the interpreter runs in %d s (%d of %d)" % (SLOWEST, self.programs, n))
+            raise Slow
         if self.launch is not None:
-            self.launch.program = k
+            self.launch.turn(k)
         return k // (gy * gz), k // gz % gy, k % gz
 
     # Loads and stores.
@@ -96,71 +163,128 @@ class Layer:
 
     def look(self, what, ptrs, mask, size, values=None):
         """Holds the addresses of active lanes to the tensors; returns which lanes are in one."""
-        addresses = np.asarray(ptrs.data)
-        active = np.broadcast_to(np.asarray(mask.data, bool), addresses.shape)
-        launch = self.launch
-        if launch is None:
-            return active
-        inside = np.zeros(addresses.shape, bool)
-        for name, base, room, writer, reader in launch.regions:
-            offset = addresses.astype(np.int64) - base
-            here = active & (offset >= 0) & (offset + size <= room)
-            inside |= here
-            if here.any():
-                self.follow(what, name, offset[here], size, writer, reader, None if values is None else np.broadcast_to(values, addresses.shape)[here], base)
-        outside = active & ~inside
-        if outside.any():
-            self.outside(what, addresses[outside], outside, size)
-        return active & inside
-
-    def outside(self, what, addresses, lanes, size):
-        launch, address = self.launch, int(addresses.reshape(-1)[0])
-        name, base, room = min(((r[0], r[1], r[2]) for r in launch.regions), key=lambda r: min(abs(address - r[1]), abs(address - r[1] - r[2])), default=("no tensor", address, 0))
-        off = (address - base) // size
-        self.watch.note("memory", "%s: program %d %s %d element%s outside of %s: element %d of %d" % (
-            self.place(), launch.program, what, int(lanes.sum()), "s" if lanes.sum() > 1 else "", name, off, room // size))
-
-    def follow(self, what, name, offset, size, writer, reader, values, base):
-        """Notes who reads and writes, and where two programs meet."""
-        launch, me = self.launch, self.launch.program
-        if what == "reads":
-            other = writer[offset]
-            if ((other >= 0) & (other != me)).any():
-                self.defer("%s: program %d reads what program %d wrote in %s" % (self.place(), me, int(other[(other >= 0) & (other != me)][0]), name))
-            seen = reader[offset]
-            reader[offset] = np.where((seen == -1) | (seen == me), me, -2)
-            return
-        other, read = writer[offset], reader[offset]
-        if values is not None:
-            now = np.frombuffer(b"".join(string_at(base + int(o), size) for o in offset), np.uint8).reshape(-1, size)
-            new = np.ascontiguousarray(values).view(np.uint8).reshape(-1, size)
-            differs = (now != new).any(axis=1)
-        else:
-            differs = np.ones(offset.shape, bool)
-        clash = (other >= 0) & (other != me) & differs
-        if clash.any():
-            self.defer("%s: programs %d and %d store to one element of %s" % (self.place(), int(other[clash][0]), me, name))
-        clash = (read != -1) & (read != me) & differs
-        if clash.any():
-            self.defer("%s: program %d stores what another program reads in %s" % (self.place(), me, name))
-        writer[offset] = me
-
-    def reach(self, ptr, mask, size):
-        """Holds the addresses of an atomic operation to the tensors; programs may meet there."""
-        addresses = np.asarray(ptr.data).astype(np.int64)
+        addresses = np.asarray(ptrs.data).astype(np.int64)
         active = np.broadcast_to(np.asarray(mask.data, bool), addresses.shape)
         if self.launch is None:
             return active
+        if addresses.size == 1 and self.order != "forward":
+            self.launch.spin()
         inside = np.zeros(addresses.shape, bool)
-        for _, base, room, _, _ in self.launch.regions:
-            inside |= active & (addresses - base >= 0) & (addresses - base + size <= room)
-        if (active & ~inside).any():
-            self.outside("updates", addresses[active & ~inside], active & ~inside, size)
-        return active & inside
+        for region in self.launch.regions:
+            offset = addresses - region.base
+            here = active & (offset >= 0) & (offset + size <= region.size)
+            if not here.any():
+                continue
+            inside |= here
+            if what == "reads":
+                self.read(region, offset[here])
+            elif what == "writes":
+                self.write(region, offset[here], size, np.broadcast_to(values, addresses.shape)[here])
+        outside = active & ~inside
+        if outside.any():
+            self.outside(what, addresses[outside], size)
+        return inside
 
-    def defer(self, text):
-        if text not in self.deferred and len(self.deferred) < LISTED:
-            self.deferred.append(text)
+    def outside(self, what, addresses, size):
+        launch, address = self.launch, int(addresses.reshape(-1)[0])
+        if not launch.regions:
+            self.watch.note("memory", "%s: program %d %s memory where there is no tensor" % (self.place(), launch.program, what))
+            return
+        near = min(launch.regions, key=lambda r: min(abs(address - r.base), abs(address - r.base - r.size)))
+        n = addresses.size
+        self.watch.note("memory", "%s: program %d %s %d element%s outside of %s: element %d of %d" % (
+            self.place(), launch.program, what, n, "s" if n > 1 else "", near.name, (address - near.base) // size, near.size // size))
+
+    def read(self, region, offset):
+        launch = self.launch
+        if region.written:
+            step = launch.foreign(region.writer[offset])
+            if step is not None:
+                self.race("program %d reads what program %d wrote in %s" % (launch.program, step.program, region.name))
+        was = region.reader[offset]
+        region.several[offset] |= (was >= 0) & (was < launch.began)
+        region.reader[offset] = launch.step()
+
+    def write(self, region, offset, size, values):
+        """Two stores of the same bytes are none that clash, nor is a store that changes nothing."""
+        launch = self.launch
+        if region.written or (region.reader[offset] >= 0).any():
+            now = np.frombuffer((ctypes.c_char * region.size).from_address(region.base), np.uint8)[offset[:, None] + np.arange(size)]
+            new = np.ascontiguousarray(values).view(np.uint8).reshape(offset.size, -1)
+            changes = (now != new[:, :size]).any(axis=1)
+            step = launch.foreign(region.writer[offset][changes])
+            if step is not None:
+                self.race("programs %d and %d store to one element of %s" % (step.program, launch.program, region.name))
+            step = launch.foreign(region.reader[offset][changes])
+            if step is not None:
+                self.race("program %d stores what program %d reads in %s" % (launch.program, step.program, region.name))
+            elif (region.several[offset] & changes).any():
+                self.race("program %d stores what other programs read in %s" % (launch.program, region.name))
+        region.written = True
+        region.writer[offset] = launch.step()
+
+    def update(self, ptr, mask, size):
+        """Holds the addresses of an atomic operation to the tensors. Programs may meet there, and
+        what one did before its operation comes before what another does after it."""
+        inside = self.look("updates", ptr, mask, size)
+        launch = self.launch
+        if launch is not None and inside.sum() == 1:
+            launch.cells.setdefault(launch.program, []).append(int(np.asarray(ptr.data)[inside].reshape(-1)[0]))
+        return inside
+
+    def race(self, text):
+        self.told += 1
+        if self.told <= LISTED:
+            self.watch.note("race", "%s: %s" % (self.place(), text))
+
+
+def memory(a):
+    """Lists the tensors that an argument of a launch stands for."""
+    if isinstance(a, torch.Tensor):
+        return [a]
+    if isinstance(a, tuple):
+        return [t for e in a for t in memory(e)]
+    return [a.base] if isinstance(getattr(a, "base", None), torch.Tensor) else []
+
+
+# What a compiler is told of a launch (plumb_tritonptx.py reads it).
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+def remember(known, fn, given):
+    from triton.runtime.jit import mangle_type
+
+    annotations = getattr(fn, "__annotations__", {})
+    told = {"module": fn.__module__, "name": fn.__name__, "signature": {}, "constants": {}, "options": {}}
+    names = inspect.signature(fn).parameters
+    given = dict(given)
+    for n, p in names.items():
+        v = given.get(n, p.default)
+        kind = annotations.get(n)
+        if v is None or "constexpr" in (kind if isinstance(kind, str) else getattr(kind, "__name__", "")):
+            told["signature"][n], told["constants"][n] = "constexpr", constant(v)
+        else:
+            try:
+                told["signature"][n] = mangle_type(v)
+            except Exception:
+                told["signature"][n] = "?"
+    told["options"] = {n: given[n] for n in OPTIONS if isinstance(given.get(n), int)}
+    known.setdefault(repr(told), told)
+
+
+def constant(v):
+    """Returns a constant of a kernel in a form that crosses to another process."""
+    v = getattr(v, "value", v)
+    if v is None or isinstance(v, (bool, int, float, str)):
+        return {"value": repr(v)}
+    if isinstance(v, torch.dtype):
+        return {"torch": str(v)[6:]}
+    if hasattr(v, "primitive_bitwidth"):
+        return {"dtype": v.name}
+    if callable(v) and hasattr(v, "__name__"):
+        return {"function": v.__name__}
+    return {"unknown": type(v).__name__}
 
 
 def install(watch):
@@ -173,6 +297,7 @@ def install(watch):
     layer = Layer(watch)
     drive(triton)
     bound(layer, interpreter, tl)
+    patch_once(layer, interpreter, tl)
     repair_bfloat16(interpreter, tl)
     compute_libdevice(interpreter, tl)
     return layer
@@ -253,14 +378,11 @@ def bound(layer, interpreter, tl):
         return store(self, ptrs, value, Handle(np.broadcast_to(inside, ptrs.data.shape), tl.int1), *rest)
 
     def atomic_rmw(self, op, ptr, val, mask, *rest):
-        inside = layer.reach(ptr, mask, width(ptr))
-        return rmw(self, op, ptr, val, Handle(inside, tl.int1), *rest)
+        return rmw(self, op, ptr, val, Handle(layer.update(ptr, mask, width(ptr)), tl.int1), *rest)
 
-    def atomic_cas(self, ptr, *rest):
-        if layer.launch is not None:
-            layer.launch.locked = True
-        layer.reach(ptr, Handle(np.ones_like(ptr.data, bool), tl.int1), width(ptr))
-        return cas(self, ptr, *rest)
+    def atomic_cas(self, ptr, cmp, val, *rest):
+        inside = layer.update(ptr, Handle(np.ones(np.shape(ptr.data), bool), tl.int1), width(ptr))
+        return cas(self, ptr, cmp, val, *rest) if inside.all() else Handle(np.zeros_like(cmp.data), cmp.dtype.scalar)
 
     def grid_idx(self, x, y, z):
         goto(self, *layer.turn(self, x, y, z))
@@ -274,9 +396,43 @@ def bound(layer, interpreter, tl):
     def execute(self, *args, **kwargs):
         return layer.execute(run, self, args, kwargs)
 
+    def atomic_load(self, ptr, mask, *_):
+        return load(self, ptr, Handle(layer.update(ptr, mask, width(ptr)), tl.int1), None, None, True)
+
+    def atomic_store(self, ptr, val, mask, *_):
+        return store(self, ptr, val, Handle(layer.update(ptr, mask, width(ptr)), tl.int1), None)
+
+    if hasattr(Builder, "create_atomic_load"):
+        Builder.create_atomic_load, Builder.create_atomic_store = atomic_load, atomic_store
     Builder.create_masked_load, Builder.create_masked_store = masked_load, masked_store
     Builder.create_atomic_rmw, Builder.create_atomic_cas = atomic_rmw, atomic_cas
     Builder.set_grid_idx, Executor.__init__, Executor.__call__ = grid_idx, executor, execute
+
+
+def patch_once(layer, interpreter, tl):
+    """The interpreter changes the whole language at each call of a device function, and makes a table
+        at each operation: once a launch is enough, and once."""
+    patch, dtype_of, dtypes = interpreter._patch_lang, interpreter._get_np_dtype, {}
+    scope = getattr(interpreter, "_LangPatchScope", lambda: None)
+    known = {}
+
+    def patch_lang(fn):
+        names = fn.__globals__
+        if id(names) not in known:
+            known[id(names)] = frozenset(m.__name__ for m in names.values() if m is tl or m is tl.core)
+        if layer.launch is not None and known[id(names)] and known[id(names)] <= layer.launch.patched:
+            return scope()
+        if layer.launch is not None:
+            layer.launch.patched |= known[id(names)]
+        return patch(fn)
+
+    def np_dtype(dtype):
+        name = dtype.name
+        if name not in dtypes:
+            dtypes[name] = dtype_of(dtype)
+        return dtypes[name]
+
+    interpreter._patch_lang, interpreter._get_np_dtype = patch_lang, np_dtype
 
 
 def poison(data, lanes, dtype):
@@ -287,111 +443,6 @@ def poison(data, lanes, dtype):
         data[lanes] = 0x7FC0
     elif data.dtype.kind in "iu":
         data[lanes] = np.array([RAW], np.uint64).view(data.dtype)[0]
-
-
-# bfloat16: the interpreter computes with its bits as if they were integers.
-
-def widened(bits):
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def narrowed(values):
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-    return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
-
-
-BINARY = ("create_fadd", "create_fsub", "create_fmul", "create_fdiv", "create_frem", "create_minimumf", "create_maximumf", "create_minnumf", "create_maxnumf", "create_precise_divf")
-COMPARED = tuple("create_fcmp" + c for c in ("OLT", "OGT", "OLE", "OGE", "OEQ", "ONE", "ULT", "UGT", "ULE", "UGE", "UEQ", "UNE"))
-UNARY = tuple("create_" + f for f in ("exp", "exp2", "log", "log2", "sqrt", "precise_sqrt", "rsqrt", "sin", "cos", "erf", "floor", "ceil", "fabs", "fneg"))
-
-
-def repair_bfloat16(interpreter, tl):
-    Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
-
-    def is_half(h):
-        return isinstance(h, Handle) and h.get_element_ty().is_bf16() and np.asarray(h.data).dtype == np.uint16
-
-    def wrapped(f, compares):
-        def g(self, *handles):
-            if not any(map(is_half, handles)):
-                return f(self, *handles)
-            v = f(self, *[Handle(widened(h.data), tl.float32) if is_half(h) else h for h in handles])
-            return v if compares else Handle(narrowed(v.data), tl.bfloat16)
-
-        return g
-
-    for names, compares in ((BINARY, False), (COMPARED, True), (UNARY, False)):
-        for name in names:
-            f = getattr(Builder, name, None)
-            if f is not None:
-                setattr(Builder, name, wrapped(f, compares))
-    dot, fma = Builder.create_dot, getattr(Builder, "create_fma", None)
-
-    def create_dot(self, a, b, d, *rest):
-        a, b = [Handle(widened(h.data), tl.float32) if is_half(h) else h for h in (a, b)]
-        return dot(self, a, b, d, *rest)
-
-    Builder.create_dot = create_dot
-    if fma is not None:
-        Builder.create_fma = wrapped(fma, False)
-
-
-# libdevice, of which the interpreter has nothing.
-
-def erf(x):
-    return np.vectorize(math.erf, otypes=[np.float64])(x)
-
-
-FUNCTIONS = {
-    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2,
-    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "erf": erf, "erfc": lambda x: 1 - erf(x),
-    "exp": np.exp, "exp10": lambda x: np.power(10.0, x), "exp2": np.exp2, "expm1": np.expm1, "fast_cosf": np.cos, "fast_dividef": np.divide, "fast_exp10f": lambda x: np.power(10.0, x),
-    "fast_expf": np.exp, "fast_log10f": np.log10, "fast_log2f": np.log2, "fast_logf": np.log, "fast_powf": np.power, "fast_sinf": np.sin, "fast_tanf": np.tan,
-    "fast_tanhf": np.tanh, "fdim": lambda x, y: np.maximum(x - y, 0), "floor": np.floor, "fma": lambda x, y, z: x * y + z, "fmod": np.fmod, "hypot": np.hypot,
-    "div_rn": np.divide, "div_rz": np.divide, "div_rd": np.divide, "div_ru": np.divide, "add_rn": np.add, "mul_rn": np.multiply, "sub_rn": np.subtract, "sqrt_rn": np.sqrt,
-    "isinf": np.isinf, "isnan": np.isnan, "finitef": np.isfinite, "isfinited": np.isfinite, "ldexp": lambda x, n: np.ldexp(x, n), "lgamma": lambda x: np.vectorize(math.lgamma, otypes=[np.float64])(x),
-    "llrint": lambda x: np.rint(x).astype(np.int64), "llround": lambda x: np.round(x).astype(np.int64), "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
-    "nearbyint": np.rint, "nextafter": np.nextafter, "pow": np.power, "rcp_rn": np.reciprocal, "rint": np.rint, "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
-    "rsqrt": lambda x: 1 / np.sqrt(x), "rsqrt_rn": lambda x: 1 / np.sqrt(x), "saturatef": lambda x: np.clip(x, 0, 1), "signbit": np.signbit, "sin": np.sin, "sinh": np.sinh,
-    "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh, "tgamma": lambda x: np.vectorize(math.gamma, otypes=[np.float64])(x), "trunc": np.trunc,
-}
-
-
-def compute_libdevice(interpreter, tl):
-    """Gives the functions of libdevice that numpy has to kernels that import it by any of its names."""
-    Handle = interpreter.TensorHandle
-
-    def function(f):
-        def g(*args, **_):
-            with np.errstate(all="ignore"):
-                arrays = [np.asarray(a.handle.data) if isinstance(a, tl.tensor) else a for a in args]
-                halves = [isinstance(a, tl.tensor) and a.dtype.is_bf16() for a in args]
-                arrays = [widened(a) if half else a for a, half in zip(arrays, halves)]
-                first = next(a for a in args if isinstance(a, tl.tensor))
-                v = np.asarray(f(*arrays))
-            if v.dtype.kind == "b":
-                v, scalar = v.astype(np.int32), tl.int32
-            elif v.dtype.kind in "iu":
-                scalar = tl.int64 if v.dtype.itemsize == 8 else tl.int32
-            else:
-                scalar = first.dtype
-                v = narrowed(v) if halves[0] else v.astype(np.asarray(first.handle.data).dtype)
-            shape = [int(n) for n in v.shape]
-            return tl.tensor(Handle(v, scalar), tl.block_type(scalar, shape) if first.type.is_block() else scalar)
-
-        return g
-
-    import importlib
-
-    for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice", "triton.language.extra.hip.libdevice"):
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            continue
-        for of, f in FUNCTIONS.items():
-            if hasattr(module, of):
-                setattr(module, of, function(f))
 
 
 # What stands for a GPU.

@@ -70,6 +70,9 @@ def computes(name):
 def recorded(f):
     """Returns what a function returns, and which operators that compute have run."""
     recorder = Recorder()
+    handler = getattr(Recorder.__torch_dispatch__, "__wrapped__", None)
+    if handler is not None:  # PyTorch would import its compiler, of seconds, to exempt it
+        handler.__dict__.setdefault("__dynamo_disable", handler)
     with recorder:
         v = f()
     return v, sorted(set(filter(computes, recorder.names)))
@@ -182,6 +185,9 @@ class Watch:
 
     def launches(self):
         return self.layer.launches if self.layer else 0
+
+    def programs(self):
+        return self.layer.programs if self.layer else 0
 
     def without_launches(self, kernel, args, kwargs, v):
         """Calls the kernel again with launches that do nothing: what is the same then, they did not compute."""

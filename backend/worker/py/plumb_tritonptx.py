@@ -1,0 +1,99 @@
+"""Compiles kernels in Triton to PTX without a GPU, in a process whose Triton is no interpreter.
+
+plumb_kernel.py has this in the role "compiler"; it is told what a call has launched
+(plumb_triton.remember).
+"""
+
+import re
+import sys
+
+import plumb_forms
+import plumb_triton
+import torch
+
+TARGET = ("cuda", 80, 32)  # an A100
+MOST = 4  # kernels of a file that are compiled
+SEEN = (
+    (re.compile(r"\bmma[.\w]*\.tf32\b"), "multiplies float32 as TF32, with 10 bits of mantissa (input_precision=\"ieee\" does not)"),
+    (re.compile(r"\bex2\.approx"), "takes the exponential approximately (ex2.approx)"),
+    (re.compile(r"\bdiv\.full"), "divides approximately (div.full: 2 ulp)"),
+)
+
+
+class Gone(Exception):
+    """What was launched is not to be found, or has an argument that this cannot state."""
+
+
+def compile_all(spec, launches):
+    """Returns the compilers' errors, and in words what is seen and what could not be compiled."""
+    import triton
+
+    plumb_triton.drive(triton)
+    plumb_triton.stand_in()
+    plumb_forms.load(dict(spec, role="candidate"))
+    told = {"errors": [], "notes": [], "compiled": 0}
+    for launch in launches[:MOST]:
+        name = launch["name"]
+        try:
+            ptx = compiled(triton, launch)
+        except Gone as e:
+            note(told["notes"], "%s was not compiled: %s" % (name, e))
+        except Exception as e:
+            note(told["errors"], "%s does not compile for sm_80: %s" % (name, reason(e)))
+        else:
+            told["compiled"] += 1
+            for pattern, text in SEEN:
+                if pattern.search(ptx):
+                    note(told["notes"], "%s %s" % (name, text))
+    if len(launches) > MOST:
+        note(told["notes"], "%d more launched signatures were not compiled" % (len(launches) - MOST))
+    return told
+
+
+def note(texts, text):
+    if text not in texts:
+        texts.append(text)
+
+
+def reason(e):
+    """Returns the last line of an error that says something, with the line of the kernel where there is one."""
+    lines = [line.strip() for line in str(e).splitlines() if line.strip(" ^")]
+    return "%s: %s" % (type(e).__name__, "; ".join([lines[0], lines[-1]] if len(lines) > 1 else lines) or "no reason given")
+
+
+def compiled(triton, launch):
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    fn = found(launch["module"], launch["name"])
+    unknown = [n for n, t in launch["signature"].items() if t == "?"]
+    if unknown:
+        raise Gone("its argument %s" % unknown[0])
+    constants = {(fn.arg_names.index(n),): constant(fn, v) for n, v in launch["constants"].items()}
+    source = ASTSource(fn=fn, signature=launch["signature"], constexprs=constants)
+    return triton.compile(source, target=GPUTarget(*TARGET), options=launch["options"]).asm["ptx"]
+
+
+def found(module, name):
+    """Returns a jit function by its names, from below what tunes it."""
+    for v in vars(sys.modules[module]).values() if module in sys.modules else ():
+        while v is not None and hasattr(v, "fn") and not hasattr(v, "cache_key"):
+            v = v.fn
+        if hasattr(v, "cache_key") and getattr(v, "__name__", None) == name:
+            return v
+    raise Gone("it is no name of the module %s" % module)
+
+
+def constant(fn, told):
+    (kind, v), = told.items()
+    if kind == "value":
+        return eval(v, {"__builtins__": {}, "inf": float("inf"), "nan": float("nan")})
+    if kind == "torch":
+        return getattr(torch, v)
+    if kind == "dtype":
+        import triton.language as tl
+
+        return tl.str_to_ty(v, None)
+    if kind == "function":
+        return found(fn.__module__, v)
+    raise Gone("a constant of type %s" % v)
