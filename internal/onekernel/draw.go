@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"plumb/internal/draw/choice"
@@ -357,6 +358,10 @@ func (in *Input) fill(c *Case, k int) program.Fill {
 		f.Dist, f.Lo, f.Hi = program.Integer, in.Lo, in.Hi
 		if !in.Bounded {
 			f.Lo, f.Hi = -8, 9
+			if c.Regime == Large {
+				half := math.Ldexp(1, min(8*in.DType.Size(), 54)-2) // of the range of the dtype, and exact in float64
+				f.Lo, f.Hi = -half, half
+			}
 			if in.DType == tensor.U8 {
 				f.Lo = 0
 			}
