@@ -87,6 +87,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 	group(cmd, howJudged, func(fl *pflag.FlagSet) {
 		fl.StringVar(&f.Precision, "precision", "", "its arithmetic: tf32 (products of 11 bits) or fast (approximate functions); the limits are as many times wider (default full)")
 		fl.StringVar(&f.Accumulate, "accumulate", "", "what it sums half dtypes in: float32 (the default) or half")
+		fl.BoolVar(&f.Deterministic, "deterministic", false, "a result of other bits for equal arguments is a finding")
 		fl.BoolVar(&f.NoFallback, "no-fallback", false, "a function that calls what it is to replace is a finding")
 		fl.BoolVar(&f.AllowLimited, "allow-limited", false, "a function that refuses calls, and is right where it answers, passes")
 		fl.BoolVar(&f.NoSandbox, "no-sandbox", false, "let the function's process write, connect and start others as you may")

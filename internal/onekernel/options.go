@@ -39,9 +39,10 @@ type Options struct {
 	Precision  string // "full", "tf32" or "fast"
 	Accumulate string // "float32" or "half"
 
-	NoFallback   bool
-	AllowLimited bool
-	NoSandbox    bool
+	Deterministic bool
+	NoFallback    bool
+	AllowLimited  bool
+	NoSandbox     bool
 
 	// Find finds a Python as worker.FindPython, which nil stands for, does.
 	Find func(name string) (path, version string, err error)
@@ -75,7 +76,7 @@ func (o *Options) Config() (*Config, error) {
 	if o.Against == "" {
 		return nil, errors.New("--against is missing: name the function that the kernel should equal, such as torch.softmax or ref.py::swiglu")
 	}
-	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, NoFallback: o.NoFallback, NoSandbox: o.NoSandbox, Seed: o.Seed}
+	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, NoFallback: o.NoFallback, Deterministic: o.Deterministic, NoSandbox: o.NoSandbox, Seed: o.Seed}
 	var err error
 	if cfg.Precision, cfg.HalfSums, err = o.arithmetic(); err != nil {
 		return nil, err

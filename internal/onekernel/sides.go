@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,35 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 		return s.tryKernel(ctx, c, job)
 	}
 	return o, seen, err
+}
+
+// repeat makes an equal call, with programs in another order, and says where a bit of
+// its results is another one.
+func (s *Session) repeat(ctx context.Context, r *result) error {
+	if !r.fine() {
+		return nil
+	}
+	other := *r.Case
+	other.Index++ // by which order and memory go
+	o, _, err := s.tryKernel(ctx, &other, backend.NewJob(r.program))
+	if err != nil || o.Status != backend.OK {
+		return err
+	}
+	for i, v := range r.kernel.Values {
+		for k, t := range leaves(v) {
+			if !sameBits(t, leaves(o.Values[i])[k]) {
+				f := finding{"nondeterministic", "gives other bits when it is called again with equal arguments", r}
+				r.problems = append(r.problems, f)
+				s.add(f)
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func sameBits(a, b *tensor.Tensor) bool {
+	return a.DType() == b.DType() && slices.Equal(a.Shape(), b.Shape()) && bytes.Equal(a.Contiguous().Storage(), b.Contiguous().Storage())
 }
 
 // guard is the side of a case's arguments on which the page without access lies.
