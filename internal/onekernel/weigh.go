@@ -125,10 +125,10 @@ func (s *Session) overflows(r *result) bool {
 	return !s.pointwise && (r.Regime == Extremes || nearEnd(r.ref)) || r.Regime != NonFinite && gradientOnly(r) && len(r.verdict.Differences) > 0 && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
 }
 
-// nearEnd reports whether a result comes within eight binades of the largest number of
+// nearEnd reports whether a result comes near the largest number of
 // its dtype: what is summed or multiplied on the way there may pass it.
 func nearEnd(o *backend.Outcome) bool {
-	ends := map[tensor.DType]float64{tensor.F16: 0x1p8, tensor.BF16: 0x1p120, tensor.F32: 0x1p120, tensor.F64: 0x1p1016}
+	ends := map[tensor.DType]float64{tensor.F16: 0x1p14, tensor.BF16: 0x1p120, tensor.F32: 0x1p120, tensor.F64: 0x1p1016}
 	for _, v := range o.Values {
 		for _, t := range leaves(v) {
 			end, ok := ends[t.DType()]
