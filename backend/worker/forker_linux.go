@@ -35,7 +35,6 @@ type Forker struct {
 
 	mu    sync.Mutex
 	lives map[int]*life // by process
-	err   error
 }
 
 // life is one fork.
