@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -31,6 +32,7 @@ const longestLine = 600
 
 func newKernel() *cobra.Command {
 	f := &kernelFlags{Options: onekernel.Defaults()}
+	f.YAML = decodeYAML
 	cmd := &cobra.Command{
 		Use:   "kernel [FILE[::FUNCTION]] --against REFERENCE",
 		Short: "Judge one function, in Python, Triton or C, by the function that it should equal",
@@ -172,3 +174,6 @@ func (f *kernelFlags) print(out io.Writer, rep *onekernel.Report) error {
 	_, err := io.WriteString(out, rep.Text())
 	return err
 }
+
+// decodeYAML reads a task.yml.
+func decodeYAML(text []byte, into any) error { return yaml.Unmarshal(text, into) }

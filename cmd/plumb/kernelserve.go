@@ -232,6 +232,7 @@ func refused(id json.RawMessage, err error) []byte {
 
 func (s *kernelServer) judge(ctx context.Context, fields map[string]json.RawMessage) (*onekernel.Report, error) {
 	f := &kernelFlags{Options: onekernel.Defaults()}
+	f.YAML = decodeYAML
 	f.Find, f.Cases, f.Budget = s.python, servedCases, 0
 	dir, err := f.request(fields)
 	if dir != "" {

@@ -56,10 +56,11 @@ type Config struct {
 	Promises
 	Python  string
 	Seed    uint64
-	Cases   int           // drawn at most
-	Budget  time.Duration // after which no further case is begun
-	Timeout time.Duration // of a case
-	Memory  int64         // bytes of address space of the kernel's process; 0 for no limit
+	Cases   int                               // drawn at most
+	Budget  time.Duration                     // after which no further case is begun
+	Timeout time.Duration                     // of a case
+	Memory  int64                             // bytes of address space of the kernel's process; 0 for no limit
+	YAML    func(text []byte, into any) error // decodes a task.yml
 	// Precision is what the kernel says of its arithmetic, "" for Full, and HalfSums
 	// that it sums in its dtype where that is a half one.
 	Precision Precision

@@ -44,6 +44,9 @@ type Options struct {
 	AllowLimited  bool
 	NoSandbox     bool
 
+	// YAML decodes a task.yml; without it tasks are refused. It is no part of this
+	// package, which the Go modules of users and of bundles import.
+	YAML func(text []byte, into any) error
 	// Find finds a Python as worker.FindPython, which nil stands for, does.
 	Find func(name string) (path, version string, err error)
 }
@@ -76,7 +79,7 @@ func (o *Options) Config() (*Config, error) {
 	if o.Against == "" {
 		return nil, errors.New("--against is missing: name the function that the kernel should equal, such as torch.softmax or ref.py::swiglu")
 	}
-	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, NoFallback: o.NoFallback, Deterministic: o.Deterministic, NoSandbox: o.NoSandbox, Seed: o.Seed}
+	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, YAML: o.YAML, NoFallback: o.NoFallback, Deterministic: o.Deterministic, NoSandbox: o.NoSandbox, Seed: o.Seed}
 	var err error
 	if cfg.Precision, cfg.HalfSums, err = o.arithmetic(); err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/goccy/go-yaml"
+
 	"plumb/backend/worker"
 )
 
@@ -76,7 +78,7 @@ func TestNear(t *testing.T) {
 
 func TestTaskIsLaidOut(t *testing.T) {
 	dir := filepath.Join(sets, "tasks", "row_softmax")
-	task, err := ReadTask(dir)
+	task, err := ReadTask(dir, decodeYAML)
 	if err != nil || len(task.Tests) != 3 || len(task.Benchmarks) != 1 {
 		t.Fatalf("%v: %v", task, err)
 	}
@@ -95,3 +97,5 @@ func TestTaskIsLaidOut(t *testing.T) {
 		t.Error("a file outside of the folder was written")
 	}
 }
+
+func decodeYAML(text []byte, into any) error { return yaml.Unmarshal(text, into) }

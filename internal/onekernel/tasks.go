@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"plumb/backend"
 	"plumb/internal/draw/choice"
 	"plumb/tensor"
@@ -37,9 +35,12 @@ const (
 	maxTask        = 1 << 20 // bytes of a task.yml
 )
 
-// ReadTask reads a folder's task.yml.
-func ReadTask(dir string) (*Task, error) {
+// ReadTask reads a folder's task.yml by a decoder of YAML.
+func ReadTask(dir string, decode func([]byte, any) error) (*Task, error) {
 	path := filepath.Join(dir, TaskFile)
+	if decode == nil {
+		return nil, fmt.Errorf("%s: a task is judged by plumb kernel alone", path)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -52,7 +53,7 @@ func ReadTask(dir string) (*Task, error) {
 		return nil, err
 	}
 	t := &Task{}
-	if err := yaml.Unmarshal(text, t); err != nil {
+	if err := decode(text, t); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(t.Tests)+len(t.Benchmarks) == 0 {
@@ -111,7 +112,7 @@ func (s *Session) layOut() error {
 	if c.Reference == nil || c.Reference.Form != "task" {
 		return nil
 	}
-	t, err := ReadTask(c.Reference.File)
+	t, err := ReadTask(c.Reference.File, c.YAML)
 	if err != nil {
 		return err
 	}
