@@ -54,6 +54,7 @@ func (e *entry) judge(t *testing.T, dir string) {
 		t.Skip(err)
 	}
 	o := Options{Kernel: filepath.Join(dir, e.File), Against: filepath.Join(dir, e.Against), Python: python, Seed: 1}.Filled()
+	o.YAML = decodeYAML
 	cfg, err := o.Config()
 	if err != nil {
 		t.Fatal(err)
