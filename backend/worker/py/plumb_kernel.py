@@ -74,7 +74,10 @@ class Subject:
             except BaseException as e:
                 return {"error": self.watch.told(e)}
             self.watch.imported(before)
-        return dict(self.kernel.describe(), evidence=self.watch.take())
+        try:
+            return dict(self.kernel.describe(), evidence=self.watch.take())
+        except Exception as e:  # what it is asked to be, such as a ModelNew, is not there
+            return {"error": self.watch.told(e)}
 
     def seal(self, told):
         """Takes what a call need not have."""
