@@ -9,6 +9,9 @@ import (
 // described is a value of which only the layout is known.
 type described struct{ meta Meta }
 
+// Layout returns a value of which only dtype, shape and strides are known.
+func Layout(m Meta) Value { return &described{m} }
+
 // DType returns the element type.
 func (d *described) DType() tensor.DType { return d.meta.DType }
 

@@ -31,7 +31,8 @@ func (b *Backend) Compiling(o graph.Options) *Backend {
 }
 
 // Modes are what may follow "native:": how programs are run.
-var Modes = []string{backend.Eager, "graph", "graph-plain"}
+// Global may be followed by ranks.
+var Modes = []string{backend.Eager, "graph", "graph-plain", Global}
 
 var _ backend.Modal = (*Backend)(nil)
 
@@ -51,6 +52,9 @@ func (b *Backend) In(mode string) (backend.Backend, error) {
 		return b.Graph(b.options), nil
 	case "graph-plain":
 		return b.Graph(withoutPasses), nil
+	}
+	if g, ok := b.overRanks(mode); ok {
+		return g, nil
 	}
 	return nil, &backend.ModeError{Backend: "native", Mode: mode, Modes: Modes}
 }

@@ -27,7 +27,7 @@ internal/draw/opcase:       tensor internal/draw/choice op program internal/inpl
 internal/mutants:           internal/arg tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
-backend/native:             tensor op program graph nn backend internal/interp
+backend/native:             tensor op program graph nn backend internal/interp internal/draw/choice global
 internal/interp:            internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
 backend/worker:             tensor op program backend internal/refusal
 backend/worker/diopi:       tensor op nn program backend backend/worker internal/eager internal/interp
@@ -60,6 +60,8 @@ suites:
 baselines:
 .:                          tensor internal/onekernel internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module
 internal/deps:
+internal/ranks:             tensor
+global:                     tensor op internal/ranks
 internal/variate:           tensor
 internal/spell:
 internal/module:

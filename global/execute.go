@@ -1,0 +1,434 @@
+package global
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"plumb/internal/ranks"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// Runtime runs operators on global tensors.
+type Runtime struct {
+	// Placement is where the results of calls without tensor arguments lie.
+	Placement Placement
+	// Choose picks one of the legal signatures of a call for a dimension of the
+	// hierarchy; nil stands for Cheapest.
+	Choose func(call *op.Call, legal []Option) int
+	// Explain, where it is not nil, is told how each call was run.
+	Explain func(Step)
+}
+
+// Option is a legal signature of a call for one dimension of a hierarchy.
+type Option struct {
+	op.Sharding
+	// Cost is how many bytes have to travel until the arguments lie so.
+	Cost int
+	// Moves is how many of the arguments lie otherwise now.
+	Moves int
+}
+
+// Step says how a call was run.
+type Step struct {
+	Call *op.Call
+	// Signature has a Sharding for each dimension of the hierarchy.
+	Signature []op.Sharding
+	// Gathered says why every rank computes the whole: nothing else is legal, or
+	// nothing cheaper. "" where ranks share the work.
+	Gathered string
+	// Boxed are the arguments that had to move, with the bytes that travelled.
+	Boxed []Boxed
+}
+
+// Boxed is an argument that was brought to another sbp.
+type Boxed struct {
+	Argument string
+	From, To SBP
+	Bytes    int
+}
+
+// Cheapest returns the signature whose arguments cost least to bring there, of
+// several the one under which the fewest arguments move, the first of those.
+func Cheapest(_ *op.Call, legal []Option) int {
+	best := 0
+	for i, o := range legal {
+		if b := legal[best]; o.Cost < b.Cost || o.Cost == b.Cost && o.Moves < b.Moves {
+			best = i
+		}
+	}
+	return best
+}
+
+// Execute computes a call whose tensor arguments are *Tensor. Signatures are
+// chosen one dimension of the hierarchy at a time, the arguments brought to
+// them, and the kernel runs on every rank. The error is a rejection (*op.Error),
+// a *ranks.Fault, or says that the operator itself is broken.
+func (rt *Runtime) Execute(ctx context.Context, call *op.Call) ([]*Tensor, error) {
+	p, err := rt.placementOf(call)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{Runtime: rt, call: call, placement: p, names: call.Args.ArgNames()}
+	if !call.Def.Traits.Has(op.Dynamic) {
+		if l.metas, err = call.Infer(); err != nil {
+			return nil, err
+		}
+	}
+	l.plan()
+	if err := l.box(ctx); err != nil {
+		return nil, err
+	}
+	return l.run(ctx)
+}
+
+// placementOf returns the placement that all arguments have.
+func (rt *Runtime) placementOf(call *op.Call) (Placement, error) {
+	p, found := rt.Placement, false
+	for _, v := range call.Args.AllValues() {
+		t, ok := v.(*Tensor)
+		if !ok {
+			continue
+		}
+		if found && !p.Equal(t.placement) {
+			return p, op.RuntimeError("all tensors of %s must have the same placement, not %s and %s", call.Def.ID(), p, t.placement)
+		}
+		p, found = t.placement, true
+	}
+	return p, nil
+}
+
+// launch is one call on its way over the ranks.
+type launch struct {
+	*Runtime
+	call      *op.Call
+	placement Placement
+	names     []string
+	metas     []op.Meta     // nil where they depend on elements
+	signature []op.Sharding // by dimension of the hierarchy
+	boxed     []*Tensor     // the arguments, in their order
+	step      Step
+}
+
+// plan chooses the signature of each dimension.
+func (l *launch) plan() {
+	l.step = Step{Call: l.call}
+	if reason := l.wholly(); reason != "" {
+		l.step.Gathered = reason
+		l.signature = make([]op.Sharding, len(l.placement.Hierarchy))
+		for k := range l.signature {
+			l.signature[k] = everywhere
+		}
+		return
+	}
+	corners := []*op.Call{l.call}
+	for k, n := range l.placement.Hierarchy {
+		s := l.choose(k, n, corners)
+		l.signature = append(l.signature, s)
+		corners = nextCorners(corners, s, n)
+	}
+	if !slices.ContainsFunc(l.signature, shares) {
+		l.step.Gathered = "nothing legal is cheaper"
+	}
+}
+
+// partial reports whether ranks hold summands of an argument or a result.
+func partial(s op.Sharding) bool {
+	for _, sbp := range s.Args {
+		if sbp == op.P {
+			return true
+		}
+	}
+	return slices.Contains(s.Results, op.P)
+}
+
+// halved reports whether a tensor of the call has a half type: its summands are
+// not kept apart, as each would be rounded to half.
+func (l *launch) halved() bool {
+	half := func(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }
+	return slices.ContainsFunc(l.call.Args.AllValues(), func(v op.Value) bool { return half(v.DType()) }) ||
+		slices.ContainsFunc(l.metas, func(m op.Meta) bool { return half(m.DType) })
+}
+
+// shares reports whether a rank has less than the whole of some argument or result.
+func shares(s op.Sharding) bool {
+	for _, sbp := range s.Args {
+		if sbp != op.B {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Results, func(e op.SBP) bool { return e != op.B })
+}
+
+// everywhere is the signature under which each rank has all arguments and computes all.
+var everywhere = op.Sharding{Results: []op.SBP{op.B}}
+
+// wholly says why nothing but everywhere is legal; "" if that is not known.
+func (l *launch) wholly() string {
+	switch d := l.call.Def; {
+	case d.NotSplittable != "":
+		return d.NotSplittable
+	case d.Traits.Has(op.Dynamic) || d.Traits.Has(op.Random):
+		return "the results depend on all elements"
+	case l.call.Stores:
+		return "it stores into a memory"
+	}
+	return ""
+}
+
+// choose picks the signature for dimension k, of n ranks, that is legal for
+// every piece that the dimensions before leave.
+func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
+	legal := []Option{l.priced(everywhere, k, corners[0])}
+	shardings, err := corners[0].Shardings()
+	if err != nil {
+		return everywhere
+	}
+	halved := l.halved()
+	for _, s := range shardings {
+		if halved && partial(s) {
+			continue
+		}
+		if !slices.ContainsFunc(corners, func(c *op.Call) bool { return !permits(c, s, n) }) {
+			legal = append(legal, l.priced(s, k, corners[0]))
+		}
+	}
+	if l.Choose == nil {
+		return legal[Cheapest(l.call, legal)].Sharding
+	}
+	return legal[l.Choose(l.call, legal)].Sharding
+}
+
+// permits reports whether s is a legal signature of the call that n ranks fit.
+func permits(c *op.Call, s op.Sharding, n int) bool {
+	metas, err := c.Infer()
+	if err != nil {
+		return false
+	}
+	shardings, err := c.Shardings()
+	return err == nil && s.Fits(c.Args, metas, n) && slices.ContainsFunc(shardings, func(o op.Sharding) bool { return o.String() == s.String() })
+}
+
+// nextCorners returns the calls of the first and the last rank along a
+// dimension, which have the largest and the smallest pieces.
+func nextCorners(corners []*op.Call, s op.Sharding, n int) []*op.Call {
+	var next []*op.Call
+	for _, c := range corners {
+		for _, rank := range []int{0, n - 1} {
+			if p, err := piece(c, s, n, rank); err == nil {
+				next = append(next, p)
+			}
+		}
+	}
+	return next
+}
+
+// priced says what a signature costs for dimension k, by OneFlow's table.
+func (l *launch) priced(s op.Sharding, k int, corner *op.Call) Option {
+	o := Option{Sharding: s}
+	values := corner.Args.AllValues()
+	for i, v := range l.call.Args.AllValues() {
+		t, ok := v.(*Tensor)
+		if !ok {
+			continue
+		}
+		from, to := t.sbp[k], s.Args[l.names[i]]
+		if from != to {
+			o.Moves++
+		}
+		o.Cost += Cost(from, to, tensor.NumElements(values[i].Shape())*t.meta.DType.Size(), l.placement.Hierarchy[k])
+	}
+	return o
+}
+
+// Cost returns how many bytes travel when ranks in a row bring a tensor of as
+// many bytes from one SBP to another.
+func Cost(from, to op.SBP, bytes, ranks int) int {
+	_, splits := to.Axis()
+	_, split := from.Axis()
+	switch {
+	case from == to || to == op.P || from == op.B:
+		return 0
+	case split && splits:
+		return bytes * (ranks - 1) / ranks
+	case from == op.P && to == op.B:
+		return 2 * bytes * (ranks - 1)
+	}
+	return bytes * (ranks - 1)
+}
+
+// box brings the arguments to the signature.
+func (l *launch) box(ctx context.Context) error {
+	for i, v := range l.call.Args.AllValues() {
+		t, ok := v.(*Tensor)
+		if !ok {
+			return fmt.Errorf("%s: argument %s is not global", l.call.Def.ID(), l.names[i])
+		}
+		to := make(SBP, len(l.signature))
+		for k, s := range l.signature {
+			to[k] = s.Args[l.names[i]]
+		}
+		x, err := t.box(ctx, l.placement, to)
+		if err != nil {
+			return err
+		}
+		if x != t && l.Explain != nil {
+			l.step.Boxed = append(l.step.Boxed, Boxed{l.names[i], t.SBP(), to, t.travels(l.placement, to)})
+		}
+		if l.mutates(i) {
+			x = x.ownCopy()
+		}
+		l.boxed = append(l.boxed, x)
+	}
+	return nil
+}
+
+// travels is how many bytes a boxing moves.
+func (t *Tensor) travels(p Placement, s SBP) int {
+	if pieces := t.scattered(s); pieces != nil && t.placement.Equal(p) {
+		half := &Tensor{meta: t.meta, placement: p, sbp: pieces, parts: t.parts}
+		return t.route(p, pieces).bytes(t.meta.DType) + half.route(p, s).bytes(t.meta.DType)
+	}
+	return t.route(p, s).bytes(t.meta.DType)
+}
+
+// run executes the call of each rank and puts the results together.
+func (l *launch) run(ctx context.Context) ([]*Tensor, error) {
+	l.step.Signature = l.signature
+	if l.Explain != nil {
+		l.Explain(l.step)
+	}
+	results := make([][]*tensor.Tensor, l.placement.size())
+	err := onRanks(ctx, len(results), func(r *ranks.Rank) error {
+		local, err := l.local(r.ID)
+		if err == nil {
+			results[r.ID], err = local.Execute()
+		}
+		return err
+	})
+	if rejection := (*op.Error)(nil); errors.As(err, &rejection) {
+		return nil, rejection
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := l.writeBack(ctx); err != nil {
+		return nil, err
+	}
+	return l.assemble(results)
+}
+
+// writeBack brings what kernels wrote into arguments to where these lie.
+func (l *launch) writeBack(ctx context.Context) error {
+	for i, v := range l.call.Args.AllValues() {
+		t := v.(*Tensor)
+		if !l.mutates(i) {
+			continue
+		}
+		back, err := l.boxed[i].box(ctx, t.placement, t.sbp)
+		if err != nil {
+			return err
+		}
+		copy(t.parts, back.parts)
+	}
+	return nil
+}
+
+// mutates reports whether kernels write into tensor argument i.
+func (l *launch) mutates(i int) bool {
+	return slices.ContainsFunc(l.call.Def.Mutates, func(p op.TensorArg) bool { return p.Name() == l.names[i] })
+}
+
+// ownCopy is the tensor in memory that no other has.
+func (t *Tensor) ownCopy() *Tensor {
+	c := *t
+	c.parts = nil
+	for _, part := range t.parts {
+		c.parts = append(c.parts, part.CloneAs(tensor.Contiguous))
+	}
+	return &c
+}
+
+// local returns the call of the rank at a position, on the parts that it holds.
+func (l *launch) local(position int) (*op.Call, error) {
+	call := l.call
+	for k, at := range l.placement.coordinates(position) {
+		var err error
+		if call, err = piece(call, l.signature[k], l.placement.Hierarchy[k], at); err != nil {
+			return nil, err
+		}
+	}
+	local := *l.call
+	next := -1
+	local.Args = call.Args.MapValues(func(op.Value) op.Value {
+		next++
+		return l.part(l.boxed[next], position)
+	})
+	return &local, nil
+}
+
+// part is what a rank holds of an argument, laid out as the whole is where a
+// view follows the strides.
+func (l *launch) part(t *Tensor, position int) *tensor.Tensor {
+	x := t.parts[position]
+	if l.call.Def.View == nil {
+		return x
+	}
+	strides := tensor.ContiguousStrides(x.Shape())
+	if t.sbp.isBroadcast() {
+		strides = t.Strides()
+	}
+	return laid(x, strides)
+}
+
+// laid returns x with the strides.
+func laid(x *tensor.Tensor, strides []int) *tensor.Tensor {
+	if slices.Equal(x.Strides(), strides) {
+		return x
+	}
+	y := tensor.Unset(x.DType(), x.Shape(), strides)
+	y.CopyFrom(x)
+	return y
+}
+
+// piece returns the call of one of n ranks in a row, as far as shapes go.
+func piece(c *op.Call, s op.Sharding, n, rank int) (*op.Call, error) {
+	metas, err := []op.Meta(nil), error(nil)
+	if len(s.Sizes) > 0 {
+		metas, err = c.Infer()
+	}
+	return s.Local(c, metas, n, rank, func(v op.Value, sbp op.SBP) op.Value {
+		return op.Layout(op.Meta{DType: v.DType(), Shape: sbp.LocalShape(v.Shape(), n, rank)})
+	}), err
+}
+
+// assemble makes global tensors of what the ranks computed.
+func (l *launch) assemble(results [][]*tensor.Tensor) ([]*Tensor, error) {
+	out := make([]*Tensor, len(results[0]))
+	for i := range out {
+		t := &Tensor{placement: l.placement}
+		for rank, r := range results {
+			if len(r) != len(out) {
+				return nil, fmt.Errorf("%s: rank %d has %d results of %d", l.call.Def.ID(), l.placement.Ranks[rank], len(r), len(out))
+			}
+			t.parts = append(t.parts, r[i])
+		}
+		for _, s := range l.signature {
+			t.sbp = append(t.sbp, s.Result(i))
+		}
+		if t.meta = metaOf(t.parts[0]); i < len(l.metas) {
+			t.meta = l.metas[i]
+		}
+		if err := t.consistent(); err != nil {
+			return nil, fmt.Errorf("%s by %s: %w", l.call.Def.ID(), l.signature, err)
+		}
+		out[i] = t
+	}
+	return out, nil
+}
+
+func (s SBP) isBroadcast() bool {
+	return !slices.ContainsFunc(s, func(e op.SBP) bool { return e != op.B })
+}
