@@ -134,16 +134,6 @@ func (l *launch) plan() {
 	}
 }
 
-// partial reports whether ranks hold summands of an argument or a result.
-func partial(s op.Sharding) bool {
-	for _, sbp := range s.Args {
-		if sbp == op.P {
-			return true
-		}
-	}
-	return slices.Contains(s.Results, op.P)
-}
-
 // halved reports whether a tensor of the call has a half type: its summands are
 // not kept apart, as each would be rounded to half.
 func (l *launch) halved() bool {
@@ -188,7 +178,7 @@ func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
 	}
 	halved := l.halved()
 	for _, s := range shardings {
-		if halved && partial(s) {
+		if halved && s.Partial() {
 			continue
 		}
 		if !slices.ContainsFunc(corners, func(c *op.Call) bool { return !permits(c, s, n) }) {
@@ -275,7 +265,7 @@ func (l *launch) box(ctx context.Context) error {
 			return err
 		}
 		if x != t && l.Explain != nil {
-			l.step.Boxed = append(l.step.Boxed, Boxed{l.names[i], t.SBP(), to, t.travels(l.placement, to)})
+			l.step.Boxed = append(l.step.Boxed, Boxed{l.names[i], t.SBP(), to, t.Bytes(l.placement, to)})
 		}
 		if l.mutates(i) {
 			x = x.ownCopy()
@@ -285,8 +275,8 @@ func (l *launch) box(ctx context.Context) error {
 	return nil
 }
 
-// travels is how many bytes a boxing moves.
-func (t *Tensor) travels(p Placement, s SBP) int {
+// Bytes is how many bytes travel between ranks when ToGlobal brings the tensor there.
+func (t *Tensor) Bytes(p Placement, s SBP) int {
 	if pieces := t.scattered(s); pieces != nil && t.placement.Equal(p) {
 		half := &Tensor{meta: t.meta, placement: p, sbp: pieces, parts: t.parts}
 		return t.route(p, pieces).bytes(t.meta.DType) + half.route(p, s).bytes(t.meta.DType)

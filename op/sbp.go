@@ -121,6 +121,16 @@ type Sharding struct {
 	Even bool
 }
 
+// Partial reports whether ranks hold summands of an argument or a result.
+func (s Sharding) Partial() bool {
+	for _, sbp := range s.Args {
+		if sbp == P {
+			return true
+		}
+	}
+	return slices.Contains(s.Results, P)
+}
+
 // Result returns the SBP of result i.
 func (s Sharding) Result(i int) SBP { return s.Results[min(i, len(s.Results)-1)] }
 

@@ -31,7 +31,7 @@ var viewOps = []*op.Def{
 	}, diagonal),
 	viewOp(&op.Def{
 		Sig:    "unfold(Tensor input, int dimension, int size, int step) -> Tensor",
-		SBP:    mapped(viewed(unfolded)),
+		SBP:    mapped(unwindowed(viewed(unfolded))),
 		Names:  []string{"Tensor.unfold"},
 		Doc:    "Windows of size entries, step apart, of a dimension; a window's entries are the last dimension.",
 		Grad:   op.Gradient(unfoldGrad),

@@ -38,6 +38,18 @@ func viewed(rule func(op.Args) (layout, error)) func(a op.Args) []int {
 	}
 }
 
+// unwindowed leaves out the axis over which windows slide: one window may have
+// all of it, and is no axis of the input.
+func unwindowed(place func(a op.Args) []int) func(a op.Args) []int {
+	return func(a op.Args) []int {
+		places := place(a)
+		if d, err := wrapDim(a.Int(arg.Dimension), len(places)); err == nil && d < len(places) {
+			places[d] = -1
+		}
+		return places
+	}
+}
+
 // sharesStride reports whether a stride of the view is a proper sum with s in it.
 func sharesStride(strides []int, s int) bool {
 	n := 0

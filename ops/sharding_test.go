@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-	"slices"
 	"testing"
 
 	"plumb/internal/draw/choice"
@@ -112,7 +111,7 @@ func checkSharding(call *op.Call, s op.Sharding, ranks int, key uint64) (ran boo
 			return true, fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
-	exact := call.Def.Tol.Class == op.Exact && !partial(s)
+	exact := call.Def.Tol.Class == op.Exact && !s.Partial()
 	for i := range want {
 		var held []*tensor.Tensor
 		for _, p := range parts {
@@ -165,15 +164,6 @@ func axesExist(s op.Sharding, a op.Args, results []op.Meta) bool {
 		}
 	}
 	return true
-}
-
-func partial(s op.Sharding) bool {
-	for _, sbp := range s.Args {
-		if sbp == op.P {
-			return true
-		}
-	}
-	return slices.Contains(s.Results, op.P)
 }
 
 // summandsOf returns random summands of x, one for each rank.

@@ -37,6 +37,11 @@ func (s *Symbol) Strides() []int {
 // as "plumb.max.dim", rather than by a public name.
 const OwnPrefix = "plumb."
 
+// ToGlobal is the target of OneFlow's x.to_global(placement=…, sbp=…): the tensor
+// itself, which subjects that run over ranks bring to a placement and an sbp, told
+// as "cpu[[0, 1], [2, 3]]" and "[S(0), B]".
+const ToGlobal = "Tensor.to_global"
+
 // Recorder is an op.Applier that appends the calls to a program instead of
 // computing them.
 type Recorder struct {

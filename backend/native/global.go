@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,17 +32,14 @@ type GlobalBackend struct {
 // maxModeRanks bounds the ranks of a mode's name.
 const maxModeRanks = 64
 
-// overRanks returns the backend in a mode of global tensors; false for other modes.
-func (b *Backend) overRanks(mode string) (*GlobalBackend, bool) {
+// placementOf returns where a mode of global tensors has them; false for other modes.
+func placementOf(mode string) (global.Placement, bool) {
 	hierarchy, ok := hierarchyOf(mode)
 	if !ok {
-		return nil, false
+		return global.Placement{}, false
 	}
 	p, err := global.NewPlacement("cpu", hierarchy)
-	if err != nil || len(p.Ranks) > maxModeRanks {
-		return nil, false
-	}
-	return &GlobalBackend{b, mode, p}, true
+	return p, err == nil && len(p.Ranks) <= maxModeRanks
 }
 
 func hierarchyOf(mode string) (hierarchy []int, ok bool) {
@@ -72,7 +70,7 @@ func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Out
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
 	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}}
 	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose}
-	out := b.interpreter.Computed(ctx, job, r.compute)
+	out := b.interpreter.OnRanks(ctx, job, r)
 	out.Elapsed = time.Since(start)
 	return out, nil
 }
@@ -83,28 +81,50 @@ type ranked struct {
 	runtime global.Runtime
 	source  *choice.Source
 	known   map[*tensor.Tensor]*global.Tensor // by what the interpreter knows them as
+	// summed says that a signature with summands was chosen; whole that none may be.
+	summed, whole bool
 }
 
 // choose draws a legal signature.
-func (r *ranked) choose(_ *op.Call, legal []global.Option) int { return r.source.Index(len(legal)) }
+func (r *ranked) choose(_ *op.Call, legal []global.Option) int {
+	i := r.source.Index(len(legal))
+	for r.whole && legal[i].Partial() {
+		i = (i + 1) % len(legal)
+	}
+	r.summed = r.summed || legal[i].Partial()
+	return i
+}
 
-// compute takes the place of op.Call.Execute.
-func (r *ranked) compute(call *op.Call) ([]*tensor.Tensor, error) {
+// Compute takes the place of op.Call.Execute.
+func (r *ranked) Compute(call *op.Call) ([]*tensor.Tensor, error) {
 	whole := *call
 	var err error
+	p := r.placementOf(call)
 	whole.Args = call.Args.MapValues(func(v op.Value) op.Value {
-		x, failure := r.global(v.(*tensor.Tensor))
+		x, failure := r.global(v.(*tensor.Tensor), p)
 		err = errors.Join(err, failure)
 		return x
 	})
 	if err != nil {
 		return nil, err
 	}
-	results, err := r.runtime.Execute(r.ctx, &whole)
+	out, err := r.execute(call, &whole)
+	if err == nil && r.summed && slices.ContainsFunc(out, (*tensor.Tensor).HasNonFinite) {
+		r.whole = true
+		out, err = r.execute(call, &whole)
+	}
+	r.summed, r.whole = false, false
+	return out, err
+}
+
+// execute runs the call on global tensors. What is not finite is no sum of parts,
+// each of which may be finite or infinite otherwise: it is computed without summands.
+func (r *ranked) execute(call, whole *op.Call) ([]*tensor.Tensor, error) {
+	results, err := r.runtime.Execute(r.ctx, whole)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.writtenBack(call, &whole); err != nil {
+	if err := r.writtenBack(call, whole); err != nil {
 		return nil, err
 	}
 	out := make([]*tensor.Tensor, len(results))
@@ -148,20 +168,56 @@ func (r *ranked) writtenBack(call, whole *op.Call) error {
 	return nil
 }
 
-// global returns the tensor on the ranks. One that no call made is an input, a
-// parameter or a constant: how the ranks share it is drawn.
-func (r *ranked) global(x *tensor.Tensor) (*global.Tensor, error) {
-	if g := r.known[x]; g != nil {
-		return g, nil
+// Place brings a tensor to a placement and an sbp.
+func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
+	g, err := r.global(x, r.runtime.Placement)
+	if err != nil {
+		return err
 	}
-	g, err := global.FromLocal(x, r.runtime.Placement, r.draw(x))
+	p, s := g.Placement(), g.SBP()
+	if placement != "" {
+		if p, err = global.ParsePlacement(placement); err != nil {
+			return op.RuntimeError("%v", err)
+		}
+	}
+	if sbp != "" {
+		if s, err = global.ParseSBP(sbp); err != nil {
+			return op.RuntimeError("%v", err)
+		}
+	}
+	r.known[x], err = g.ToGlobal(r.ctx, p, s)
+	return err
+}
+
+// placementOf returns where the program put an argument of the call, else where
+// the mode has tensors.
+func (r *ranked) placementOf(call *op.Call) global.Placement {
+	for _, v := range call.Args.AllValues() {
+		if g := r.known[v.(*tensor.Tensor)]; g != nil && !g.Placement().Equal(r.runtime.Placement) {
+			return g.Placement()
+		}
+	}
+	return r.runtime.Placement
+}
+
+// global returns the tensor on the ranks. One that no call made is an input, a
+// parameter or a constant: how the ranks share it is drawn. One that the program
+// put nowhere goes where the others of its call are.
+func (r *ranked) global(x *tensor.Tensor, p global.Placement) (*global.Tensor, error) {
+	g, err := r.known[x], error(nil)
+	switch {
+	case g == nil:
+		g, err = global.FromLocal(x, p, r.draw(x, p))
+	case g.Placement().Equal(r.runtime.Placement) && !g.Placement().Equal(p):
+		g, err = g.ToGlobal(r.ctx, p, global.Broadcast(len(p.Hierarchy)))
+	}
 	r.known[x] = g
 	return g, err
 }
 
 // draw draws how ranks share a tensor: split along an axis, whole, or as summands
 // where that loses nothing, neither to rounding nor to an infinity.
-func (r *ranked) draw(x *tensor.Tensor) global.SBP {
+func (r *ranked) draw(x *tensor.Tensor, p global.Placement) global.SBP {
 	legal := []op.SBP{op.B}
 	for axis := range x.Dim() {
 		legal = append(legal, op.S(axis))
@@ -169,7 +225,7 @@ func (r *ranked) draw(x *tensor.Tensor) global.SBP {
 	if d := x.DType(); d != tensor.F16 && d != tensor.BF16 && d != tensor.Bool && !x.HasNonFinite() {
 		legal = append(legal, op.P)
 	}
-	s := global.Broadcast(len(r.runtime.Placement.Hierarchy))
+	s := global.Broadcast(len(p.Hierarchy))
 	for k := range s {
 		s[k] = legal[r.source.Index(len(legal))]
 	}

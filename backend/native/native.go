@@ -3,6 +3,7 @@ package native
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"plumb/backend"
@@ -31,8 +32,14 @@ func (b *Backend) Compiling(o graph.Options) *Backend {
 }
 
 // Modes are what may follow "native:": how programs are run.
-// Global may be followed by ranks.
+// Of Global there is one for every hierarchy of ranks.
 var Modes = []string{backend.Eager, "graph", "graph-plain", Global}
+
+// HasMode reports whether there is such a mode; "" stands for the first.
+func HasMode(mode string) bool {
+	_, ranks := placementOf(mode)
+	return ranks || mode == "" || slices.Contains(Modes, mode)
+}
 
 var _ backend.Modal = (*Backend)(nil)
 
@@ -53,8 +60,8 @@ func (b *Backend) In(mode string) (backend.Backend, error) {
 	case "graph-plain":
 		return b.Graph(withoutPasses), nil
 	}
-	if g, ok := b.overRanks(mode); ok {
-		return g, nil
+	if p, ok := placementOf(mode); ok {
+		return &GlobalBackend{b, mode, p}, nil
 	}
 	return nil, &backend.ModeError{Backend: "native", Mode: mode, Modes: Modes}
 }

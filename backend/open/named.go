@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,8 +61,8 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 	case of.IsCommand():
 		return s.command(ctx, of.Name, of.Mode)
 	case of.Name == "native":
-		if of.Mode != "" && !slices.Contains(native.Modes, of.Mode) {
-			return nil, &Error{fmt.Errorf("native has no mode %q; it has %s", of.Mode, strings.Join(native.Modes, ", "))}
+		if !native.HasMode(of.Mode) {
+			return nil, &Error{&backend.ModeError{Backend: "native", Mode: of.Mode, Modes: native.Modes}}
 		}
 		return func() (backend.Backend, error) { return s.native(of.Mode), nil }, nil
 	case of.IsFramework():

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/backend"
+	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/internal/campaign"
 	"plumb/ops"
@@ -29,6 +30,7 @@ type subjects struct {
 	candidates []string
 	python     string
 	imports    []string
+	ranks      []string
 	device     string
 	jobs       int
 
@@ -44,6 +46,7 @@ func (s *subjects) register(cmd *cobra.Command) {
 	group(cmd, whichSubjects, func(fl *pflag.FlagSet) {
 		fl.StringVar(&s.reference, "reference", "", "the backend that is taken to be right (default torch): torch, native, recorded:FILE, …; see plumb help backends")
 		fl.StringSliceVar(&s.candidates, "candidate", s.candidates, "the backends that are judged; may be repeated")
+		fl.StringSliceVar(&s.ranks, "ranks", nil, "judge native over ranks too, such as 2,3,4,2x2 (a hierarchy): how inputs lie on them, and by which of its legal signatures a call is run, is drawn")
 		pythonFlag(fl, &s.python)
 		fl.StringSliceVar(&s.imports, "import", nil, "a Python module that torch subjects import first, such as torch_npu for torch@npu; may be repeated")
 		jobsFlag(fl, &s.jobs, "cases that run at the same time, as many as CPUs and memory allow")
@@ -68,6 +71,9 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 	}
 	if len(s.imports) > 0 && !slices.ContainsFunc(s.specs(), isTorch) {
 		return nil, usage(fmt.Errorf("--import %s has no effect: neither the reference nor a candidate is torch", strings.Join(s.imports, ",")))
+	}
+	if err := s.overRanks(); err != nil {
+		return nil, err
 	}
 	for i, spec := range s.candidates {
 		if slices.Contains(s.candidates[:i], spec) {
@@ -96,6 +102,21 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 		cfg.Candidates = append(cfg.Candidates, campaign.Candidate{Name: spec, Open: opener})
 	}
 	return cfg, s.checkDevice(cfg)
+}
+
+// overRanks makes candidates of native over ranks.
+func (s *subjects) overRanks() error {
+	if len(s.ranks) > 0 && !slices.Contains(s.candidates, "native") {
+		return usage(fmt.Errorf("--ranks has no effect: native, which runs over ranks, is no candidate"))
+	}
+	for _, ranks := range s.ranks {
+		mode := native.Global + "-" + ranks
+		if !native.HasMode(mode) {
+			return usage(fmt.Errorf("--ranks %s: not a number of ranks up to 64, nor a hierarchy such as 2x2", ranks))
+		}
+		s.candidates = append(s.candidates, "native:"+mode)
+	}
+	return nil
 }
 
 func isTorch(spec string) bool { return open.ParseSpec(spec).IsTorch() }

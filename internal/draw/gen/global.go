@@ -17,22 +17,31 @@ const (
 type Placement struct {
 	Device    string // "cpu" or "cuda"
 	Hierarchy []int
+	Ranks     []int // row by row; nil for 0, 1, …
 }
 
 // String returns OneFlow's notation.
 func (p Placement) String() string {
-	next := 0
-	return fmt.Sprintf("oneflow.placement(type=%q, ranks=%s)", p.Device, ranks(p.Hierarchy, &next))
+	return fmt.Sprintf("oneflow.placement(type=%q, ranks=%s)", p.Device, p.Nested())
 }
 
-func ranks(shape []int, next *int) string {
+// Nested returns the ranks as nested lists, such as "[[0, 1], [2, 3]]".
+func (p Placement) Nested() string {
+	next := 0
+	return p.nested(p.Hierarchy, &next)
+}
+
+func (p Placement) nested(shape []int, next *int) string {
 	if len(shape) == 0 {
 		*next++
+		if p.Ranks != nil {
+			return fmt.Sprint(p.Ranks[*next-1])
+		}
 		return fmt.Sprint(*next - 1)
 	}
 	var parts []string
 	for range shape[0] {
-		parts = append(parts, ranks(shape[1:], next))
+		parts = append(parts, p.nested(shape[1:], next))
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }
@@ -42,7 +51,7 @@ func ranks(shape []int, next *int) string {
 func AllPlacements(devices ...string) []Placement {
 	var out []Placement
 	for _, d := range devices {
-		out = append(out, Placement{d, []int{Nodes * RanksPerNode}}, Placement{d, []int{Nodes, RanksPerNode}})
+		out = append(out, Placement{Device: d, Hierarchy: []int{Nodes * RanksPerNode}}, Placement{Device: d, Hierarchy: []int{Nodes, RanksPerNode}})
 	}
 	return out
 }

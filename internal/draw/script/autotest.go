@@ -334,9 +334,6 @@ type taken struct {
 
 // run makes the call the case of the draw.
 func (c taken) run(d *draw) (starlark.Value, error) {
-	if c.global {
-		return nil, needsGlobal("@globaltest")
-	}
 	d.turn = nil
 	d.options = c.decorated.options()
 	d.adopt()

@@ -32,6 +32,9 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 	if name == "cuda" && !slices.ContainsFunc(d.env.Devices, isCUDA) {
 		return d.method(s, "to", starlark.Tuple{starlark.String(name)}, nil)
 	}
+	if name == "to_global" {
+		return d.toGlobal(s, args, kwargs)
+	}
 	if s.kind == kindModule {
 		if f, ok := moduleFunctions[name]; ok && !ofPrograms[name] {
 			return f.call(d, name, s, args, kwargs)
@@ -128,8 +131,15 @@ type pending struct {
 // call records a call: generators are typed by the parameters that they are
 // passed to and drawn, and keyword arguments that drew nothing are dropped.
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if err := global(target, kwargs); err != nil {
+	if err := global(target); err != nil {
 		return nil, err
+	}
+	if rest, moved := onRanks(kwargs); len(rest) < len(kwargs) {
+		made, err := d.call(target, recv, args, rest)
+		if s, ok := made.(*symbol); ok && err == nil {
+			return d.toGlobal(s, nil, moved)
+		}
+		return made, err
 	}
 	if d.test.Profile != "" {
 		kwargs = d.described(kwargs)
@@ -142,7 +152,7 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 		return nil, err
 	}
 	if c.global != "" {
-		return nil, needsGlobal(target + " of a " + c.global)
+		return nil, lack("%s of a %s is not supported in test files", target, c.global)
 	}
 	if d.expecting == 0 { // else the reference says what is wrong
 		if err := c.misuse(); err != nil {

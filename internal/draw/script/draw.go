@@ -176,9 +176,6 @@ func (d *draw) run() (starlark.Value, error) {
 	if t.wrong != nil {
 		return nil, t.wrong
 	}
-	if t.global {
-		return nil, &positioned{point{int32(t.Line), 1}, needsGlobal("@globaltest")}
-	}
 	if t.lacks != "" {
 		return nil, &unsupportedInFiles{t.lacks, point{int32(t.Line), 1}}
 	}

@@ -20,11 +20,6 @@ type Error struct {
 	TooLarge bool
 }
 
-// needsGlobal says that something of a test belongs to global mode.
-func needsGlobal(what string) error {
-	return lack("%s needs global mode, which Plumb does not have yet", what)
-}
-
 // Error returns "file:line:column: message".
 func (e *Error) Error() string {
 	if e.Line == 0 {

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"plumb/internal/draw/gen"
+	"plumb/program"
 )
 
 // placement and sbp are values of global mode: tests may pass them around.
@@ -20,18 +22,55 @@ func (p placement) Type() string          { return "placement" }
 func (p placement) Freeze()               {}
 func (p placement) Truth() starlark.Bool  { return true }
 func (p placement) Hash() (uint32, error) { return hashString(p.String()) }
-func (p placement) AttrNames() []string   { return []string{"type", "hierarchy"} }
+func (p placement) AttrNames() []string   { return []string{"type", "device_type", "hierarchy", "ranks"} }
 
 func (p placement) Attr(name string) (starlark.Value, error) {
 	switch name {
-	case "type":
+	case "type", "device_type":
 		return starlark.String(p.Device), nil
 	case "hierarchy":
 		return intTuple(p.Hierarchy), nil
 	case "ranks":
-		return nil, needsGlobal("placement.ranks")
+		next := 0
+		return p.rankLists(p.Hierarchy, &next), nil
 	}
 	return nil, nil
+}
+
+// rankLists are the ranks as nested lists.
+func (p placement) rankLists(shape []int, next *int) starlark.Value {
+	if len(shape) == 0 {
+		*next++
+		if p.Ranks != nil {
+			return starlark.MakeInt(p.Ranks[*next-1])
+		}
+		return starlark.MakeInt(*next - 1)
+	}
+	var all []starlark.Value
+	for range shape[0] {
+		all = append(all, p.rankLists(shape[1:], next))
+	}
+	return starlark.NewList(all)
+}
+
+// CompareSameType compares placements: equal ones have the same device and ranks.
+func (p placement) CompareSameType(op syntax.Token, y starlark.Value, _ int) (bool, error) {
+	return equality(op, p.String() == y.String(), p.Type())
+}
+
+// CompareSameType compares sbps.
+func (s sbp) CompareSameType(op syntax.Token, y starlark.Value, _ int) (bool, error) {
+	return equality(op, s == y.(sbp), s.Type())
+}
+
+func equality(op syntax.Token, same bool, kind string) (bool, error) {
+	switch op {
+	case syntax.EQL:
+		return same, nil
+	case syntax.NEQ:
+		return !same, nil
+	}
+	return false, fmt.Errorf("a %s is compared by == and != alone", kind)
 }
 
 func (s sbp) String() string        { return gen.SBP(s).String() }
@@ -40,20 +79,200 @@ func (s sbp) Freeze()               {}
 func (s sbp) Truth() starlark.Bool  { return true }
 func (s sbp) Hash() (uint32, error) { return hashString(s.String()) }
 
-// globalMethods are the methods of tensors and modules that only global mode has.
-var globalMethods = []string{"to_global", "to_local", "local_to_global", "global_to_global", "is_global"}
+// Name and CallInternal let oneflow.sbp.broadcast() be what oneflow.sbp.broadcast is.
+func (s sbp) Name() string { return s.String() }
 
-// globalKwargs are the keyword arguments that make a call a global one.
-var globalKwargs = []string{"placement", "sbp", "grad_sbp"}
+// CallInternal returns the sbp.
+func (s sbp) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return s, starlark.UnpackArgs(s.Name(), args, kwargs)
+}
 
-// global returns an error when a call is one of global mode.
-func global(target string, kwargs []starlark.Tuple) error {
+// globalMethods are methods of tensors that a program cannot have: they give
+// what one rank holds, or what only OneFlow's own tests ask.
+var globalMethods = []string{"to_local", "local_to_global", "global_to_global"}
+
+// global returns an error when a call is one that no program over ranks has.
+func global(target string) error {
 	if i := strings.IndexByte(target, '.'); i >= 0 && slices.Contains(globalMethods, target[i+1:]) && !strings.HasPrefix(target, "torch.") {
-		return needsGlobal("." + target[i+1:])
+		return lack("%s is not supported in test files: a program's tensors are whole, over whichever ranks", target)
 	}
+	return nil
+}
+
+// toGlobal records that a tensor is brought to a placement and an sbp. A
+// module's state is spread over ranks as the subject likes.
+func (d *draw) toGlobal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var place, signature, ignored starlark.Value = starlark.None, starlark.None, starlark.None
+	if err := starlark.UnpackArgs("to_global", args, kwargs, "placement?", &place, "sbp?", &signature, "grad_sbp?", &ignored, "check_meta?", &ignored, "copy?", &ignored); err != nil {
+		return nil, err
+	}
+	if s.kind == kindModule || place == starlark.None && signature == starlark.None {
+		return s, nil
+	}
+	c := program.Call{Target: program.ToGlobal, Args: []any{s.ref}}
+	if place != starlark.None {
+		text, err := d.placementText(place)
+		if err != nil {
+			return nil, err
+		}
+		c.Kwargs = append(c.Kwargs, program.Kwarg{Name: "placement", Value: text})
+	}
+	if signature != starlark.None {
+		text, err := d.sbpText(signature)
+		if err != nil {
+			return nil, err
+		}
+		c.Kwargs = append(c.Kwargs, program.Kwarg{Name: "sbp", Value: text})
+	}
+	if out := d.mirrored(s.side, c); out != nil {
+		return out, nil
+	}
+	out, err := d.record(c)
+	if err != nil {
+		return nil, err
+	}
+	out.kind = s.kind
+	return d.mirror(s.side, c, out), nil
+}
+
+// onRanks takes the arguments placement, sbp and grad_sbp from a call that makes
+// a tensor; moved are the first two.
+func onRanks(kwargs []starlark.Tuple) (rest, moved []starlark.Tuple) {
 	for _, kw := range kwargs {
-		if name := string(kw[0].(starlark.String)); slices.Contains(globalKwargs, name) {
-			return needsGlobal(target + " with argument '" + name + "'")
+		switch name, _ := starlark.AsString(kw[0]); {
+		case name == "placement" || name == "sbp":
+			moved = append(moved, kw)
+		case name != "grad_sbp":
+			rest = append(rest, kw)
+		}
+	}
+	return rest, moved
+}
+
+// drawnValue is a value, or what a generator of it gives.
+func (d *draw) drawnValue(v starlark.Value) (starlark.Value, error) {
+	if g, ok := v.(*generator); ok {
+		return g.draw(d.thread, (*gen.Node).Value)
+	}
+	return v, nil
+}
+
+// placementText writes a placement as programs have it.
+func (d *draw) placementText(v starlark.Value) (string, error) {
+	v, err := d.drawnValue(v)
+	if err != nil {
+		return "", err
+	}
+	switch v := v.(type) {
+	case placement:
+		return v.Device + v.Nested(), nil
+	case starlark.String:
+		return string(v), nil
+	}
+	return "", fmt.Errorf("to_global: argument 'placement' is a placement, not a %s", v.Type())
+}
+
+// sbpText writes an sbp, or one for each dimension of a hierarchy, as programs have it.
+func (d *draw) sbpText(v starlark.Value) (string, error) {
+	v, err := d.drawnValue(v)
+	if err != nil {
+		return "", err
+	}
+	switch v := v.(type) {
+	case sbp:
+		return v.short(), nil
+	case starlark.String:
+		return string(v), nil
+	case starlark.Sequence:
+		var parts []string
+		for e := range starlark.Elements(v) {
+			part, err := d.sbpText(e)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, part)
+		}
+		if len(parts) == 1 {
+			return parts[0], nil
+		}
+		return "[" + strings.Join(parts, ", ") + "]", nil
+	}
+	return "", fmt.Errorf("to_global: argument 'sbp' is an sbp or a sequence of them, not a %s", v.Type())
+}
+
+// short is S(0), B or P.
+func (s sbp) short() string {
+	if s.Kind == 'S' {
+		return fmt.Sprintf("S(%d)", s.Axis)
+	}
+	return string(rune(s.Kind))
+}
+
+// globalNames are oneflow's own names for placements and sbps.
+var globalNames = map[string]starlark.Value{
+	"placement": placementMaker{declare("placement", []string{"type", "ranks"}, makePlacement)},
+	"sbp": &library{name: "oneflow.sbp", names: map[string]starlark.Value{
+		"broadcast":   sbp{Kind: 'B'},
+		"partial_sum": sbp{Kind: 'P'},
+		"split": declare("split", []string{"dim"}, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
+			axis, err := a.whole(t, "dim", 0)
+			return sbp{Kind: 'S', Axis: axis}, err
+		}),
+	}},
+}
+
+// placementMaker is oneflow.placement, which has a method all.
+type placementMaker struct{ *starlark.Builtin }
+
+// AttrNames returns all.
+func (placementMaker) AttrNames() []string { return []string{"all"} }
+
+// Attr returns what gives the placement of all ranks.
+func (placementMaker) Attr(name string) (starlark.Value, error) {
+	if name != "all" {
+		return nil, nil
+	}
+	return declare("all", []string{"type"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) {
+		device, ok := starlark.AsString(a.get("type"))
+		if !ok {
+			return nil, a.wrong("type", `"cpu" or "cuda"`)
+		}
+		return placement{gen.AllPlacements(device)[0]}, nil
+	}), nil
+}
+
+// makePlacement gives a placement of ranks, a list or nested ones.
+func makePlacement(_ *starlark.Thread, a arguments) (starlark.Value, error) {
+	device, ok := starlark.AsString(a.get("type"))
+	if !ok {
+		return nil, a.wrong("type", `"cpu" or "cuda"`)
+	}
+	p := gen.Placement{Device: device}
+	if err := a.hierarchy(a.get("ranks"), 0, &p); err != nil {
+		return nil, err
+	}
+	return placement{p}, nil
+}
+
+// hierarchy reads nested lists of ranks, which have to be a box.
+func (a arguments) hierarchy(v starlark.Value, depth int, p *gen.Placement) error {
+	if n, err := starlark.AsInt32(v); err == nil && depth == len(p.Hierarchy) && n >= 0 {
+		p.Ranks = append(p.Ranks, n)
+		return nil
+	}
+	list, ok := v.(starlark.Sequence)
+	if !ok || list.Len() == 0 || depth > 8 {
+		return a.wrong("ranks", "lists of ranks")
+	}
+	if depth == len(p.Hierarchy) && p.Ranks == nil {
+		p.Hierarchy = append(p.Hierarchy, list.Len())
+	}
+	if depth >= len(p.Hierarchy) || list.Len() != p.Hierarchy[depth] {
+		return a.wrong("ranks", "lists of equal lengths")
+	}
+	for e := range starlark.Elements(list) {
+		if err := a.hierarchy(e, depth+1, p); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -230,4 +449,9 @@ func (a arguments) axes() ([]int, error) {
 	return nil, a.wrong("valid_split_axis", "an int or a list of ints")
 }
 
-var _ starlark.HasAttrs = placement{}
+var (
+	_ starlark.HasAttrs   = placement{}
+	_ starlark.Comparable = placement{}
+	_ starlark.Comparable = sbp{}
+	_ starlark.Callable   = sbp{}
+)

@@ -36,6 +36,9 @@ func oneflow(name string) starlark.Value {
 		return flow{}
 	}
 	first, _, _ := strings.Cut(name, ".")
+	if v, ok := globalNames[name]; ok {
+		return v
+	}
 	if oneflowOnly[first] {
 		return foreign("oneflow." + name)
 	}
