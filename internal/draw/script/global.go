@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 
 	"plumb/internal/draw/gen"
 	"plumb/program"
@@ -51,26 +50,6 @@ func (p placement) rankLists(shape []int, next *int) starlark.Value {
 		all = append(all, p.rankLists(shape[1:], next))
 	}
 	return starlark.NewList(all)
-}
-
-// CompareSameType compares placements: equal ones have the same device and ranks.
-func (p placement) CompareSameType(op syntax.Token, y starlark.Value, _ int) (bool, error) {
-	return equality(op, p.String() == y.String(), p.Type())
-}
-
-// CompareSameType compares sbps.
-func (s sbp) CompareSameType(op syntax.Token, y starlark.Value, _ int) (bool, error) {
-	return equality(op, s == y.(sbp), s.Type())
-}
-
-func equality(op syntax.Token, same bool, kind string) (bool, error) {
-	switch op {
-	case syntax.EQL:
-		return same, nil
-	case syntax.NEQ:
-		return !same, nil
-	}
-	return false, fmt.Errorf("a %s is compared by == and != alone", kind)
 }
 
 func (s sbp) String() string        { return gen.SBP(s).String() }
@@ -233,9 +212,9 @@ func (placementMaker) Attr(name string) (starlark.Value, error) {
 		return nil, nil
 	}
 	return declare("all", []string{"type"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) {
-		device, ok := starlark.AsString(a.get("type"))
-		if !ok {
-			return nil, a.wrong("type", `"cpu" or "cuda"`)
+		device, err := a.device()
+		if err != nil {
+			return nil, err
 		}
 		return placement{gen.AllPlacements(device)[0]}, nil
 	}), nil
@@ -243,9 +222,9 @@ func (placementMaker) Attr(name string) (starlark.Value, error) {
 
 // makePlacement gives a placement of ranks, a list or nested ones.
 func makePlacement(_ *starlark.Thread, a arguments) (starlark.Value, error) {
-	device, ok := starlark.AsString(a.get("type"))
-	if !ok {
-		return nil, a.wrong("type", `"cpu" or "cuda"`)
+	device, err := a.device()
+	if err != nil {
+		return nil, err
 	}
 	p := gen.Placement{Device: device}
 	if err := a.hierarchy(a.get("ranks"), 0, &p); err != nil {
@@ -254,8 +233,19 @@ func makePlacement(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	return placement{p}, nil
 }
 
+// device is the kind of device of a placement.
+func (a arguments) device() (string, error) {
+	if v, ok := a.get("type").(starlark.String); ok && v != "" {
+		return string(v), nil
+	}
+	return "", a.wrong("type", `"cpu" or "cuda"`)
+}
+
 // hierarchy reads nested lists of ranks, which have to be a box.
 func (a arguments) hierarchy(v starlark.Value, depth int, p *gen.Placement) error {
+	if v == nil {
+		return a.wrong("ranks", "lists of ranks")
+	}
 	if n, err := starlark.AsInt32(v); err == nil && depth == len(p.Hierarchy) && n >= 0 {
 		p.Ranks = append(p.Ranks, n)
 		return nil
@@ -450,8 +440,6 @@ func (a arguments) axes() ([]int, error) {
 }
 
 var (
-	_ starlark.HasAttrs   = placement{}
-	_ starlark.Comparable = placement{}
-	_ starlark.Comparable = sbp{}
-	_ starlark.Callable   = sbp{}
+	_ starlark.HasAttrs = placement{}
+	_ starlark.Callable = sbp{}
 )

@@ -24,7 +24,7 @@ func TestWhatCannotRunPoisonsItsOwnTest(t *testing.T) {
 		"file":             {body("with open('x') as f:\n    pass"), "t.py:3:10: files are not open to test files"},
 		"with of a value":  {body("with 3:\n    pass"), "t.py:3:5: with an int is not supported in test files"},
 		"foreign module":   {"import requests\n" + body("requests.get('x')"), "t.py:4:5: requests.get is not supported: requests is not available in test files, which are run without Python"},
-		"oneflow only":     {"import oneflow as flow\n" + body("return flow.sbp.broadcast()"), "t.py:4:12: oneflow.sbp.broadcast is not supported: a test names no framework but torch, whose calls run on all of them"},
+		"oneflow only":     {"import oneflow as flow\n" + body("return flow.comm.barrier()"), "t.py:4:12: oneflow.comm.barrier is not supported: a test names no framework but torch, whose calls run on all of them"},
 		"library":          {"import os\n" + body("os.system('a')"), "t.py:4:5: os.system is not supported in test files"},
 		"torch.jit":        {body("torch.jit.trace(1)"), "t.py:3:5: torch.jit.trace is not supported in test files"},
 		"torch.save":       {body("torch.save(1, 'x')"), "t.py:3:5: torch.save is not supported in test files"},

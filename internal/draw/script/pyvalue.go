@@ -42,6 +42,10 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 		b, ok := y.(version)
 		return ok && slices.Equal(a, b), nil
 	}
+	if a, ok := x.(placement); ok {
+		b, ok := y.(placement)
+		return ok && a.String() == b.String(), nil
+	}
 	xs, xSeq := sequence(x)
 	ys, ySeq := sequence(y)
 	if xSeq && ySeq && x.Type() == y.Type() {

@@ -244,6 +244,8 @@ func (w *pythonFile) call(c *program.Call, text string) []string {
 	switch {
 	case c.Target == "operator.pow" && strings.HasPrefix(text, c.Result+" = -"): // -2 ** x is -(2 ** x)
 		return []string{fmt.Sprintf("%s = operator.pow(%s, %s)", c.Result, program.FormatArg(c.Args[0]), program.FormatArg(c.Args[1]))}
+	case c.Target == program.ToGlobal: // a whole tensor stays what it is
+		return []string{fmt.Sprintf("%s = %s  # %s", c.Result, program.FormatArg(c.Args[0]), text)}
 	case !program.IsModule(c.Target) || !strings.HasPrefix(c.Target, "torch."):
 		return []string{text}
 	}
