@@ -3,6 +3,7 @@ package global
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"plumb/internal/ranks"
@@ -111,8 +112,7 @@ type PromiseError struct {
 func (e *PromiseError) Error() string { return fmt.Sprintf("%s: %s", e.Tensor, e.Broken) }
 
 // FromLocal makes a local tensor, which all ranks know, global: each rank
-// copies its part. Under P every element is with one of the ranks, all others
-// hold -0 there, which changes no sum.
+// copies its part, or makes its summand.
 func FromLocal(x *tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 	if err := s.check(p, x.Shape()); err != nil {
 		return nil, err
@@ -123,7 +123,9 @@ func FromLocal(x *tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 		part := narrow(x, region{make([]int, x.Dim()), x.Shape()}, s.regionOf(p, x.Shape(), at)).CloneAs(tensor.Contiguous)
 		for k, e := range s {
 			if e == op.P {
-				keepOwned(part, k, p.Hierarchy[k], at[k])
+				if p.Hierarchy[k] > 1 {
+					summand(part, at[k])
+				}
 			}
 		}
 		t.parts = append(t.parts, part)
@@ -135,19 +137,35 @@ func metaOf(x *tensor.Tensor) op.Meta {
 	return op.Meta{DType: x.DType(), Shape: slices.Clone(x.Shape()), Strides: slices.Clone(x.Strides())}
 }
 
-// keepOwned clears the elements that are another rank's along dimension k.
-func keepOwned(part *tensor.Tensor, k, ranks, at int) {
+// summand makes a part that has the whole one of the summands along a dimension
+// of a hierarchy: of x the first rank holds 2x, the second -x, the others -0, which
+// changes no sum. So they add up without a rounding, and sums and products of
+// them too, while no function but a linear one takes them for x. What 2x would
+// not hold, and zeros for the sake of their sign, the first rank has alone.
+func summand(part *tensor.Tensor, at int) {
 	nothing := neutral(part.DType())
 	for i := range part.Len() {
-		if owner(i, k, ranks) != at {
+		v := part.At(i)
+		switch doubles := at < 2 && doubled(part.DType(), v); {
+		case doubles && at == 0:
+			part.Set(i, 2*v)
+		case doubles:
+			part.Set(i, -v)
+		case at > 0:
 			part.Set(i, nothing)
 		}
 	}
 }
 
-// owner deals elements out to ranks, neighbours to different ones; dimensions
-// of a hierarchy differ in how.
-func owner(element, k, ranks int) int { return (element*(k+1) + element/ranks) % ranks }
+// doubled reports whether 2v has the dtype, and neither component of v is 0.
+func doubled(d tensor.DType, v complex128) bool {
+	limit := map[tensor.DType]float64{
+		tensor.I8: math.MaxInt8, tensor.I16: math.MaxInt16, tensor.I32: math.MaxInt32, tensor.I64: 1 << 52,
+		tensor.F16: 65504, tensor.BF16: math.MaxFloat32, tensor.F32: math.MaxFloat32, tensor.C64: math.MaxFloat32, tensor.F64: math.MaxFloat64, tensor.C128: math.MaxFloat64,
+	}[d]
+	small := func(x float64) bool { return x != 0 && math.Abs(x) <= limit/4 }
+	return small(real(v)) && (!d.IsComplex() || small(imag(v)))
+}
 
 // narrow returns the part of x that is in r; x is what is in of.
 func narrow(x *tensor.Tensor, of, r region) *tensor.Tensor {

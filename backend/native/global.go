@@ -170,9 +170,11 @@ func (r *ranked) writtenBack(call, whole *op.Call) error {
 
 // Place brings a tensor to a placement and an sbp.
 func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
-	g, err := r.global(x, r.runtime.Placement)
-	if err != nil {
-		return err
+	g, err := r.known[x], error(nil)
+	if g == nil {
+		if g, err = r.global(x, r.runtime.Placement); err != nil {
+			return err
+		}
 	}
 	p, s := g.Placement(), g.SBP()
 	if placement != "" {
@@ -189,26 +191,31 @@ func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
 	return err
 }
 
-// placementOf returns where the program put an argument of the call, else where
-// the mode has tensors.
+// placementOf returns where a call runs: where the program put an argument, the
+// one with the most ranks, else where the mode has tensors. A gradient that
+// arrives from other ranks is brought to those of its value so.
 func (r *ranked) placementOf(call *op.Call) global.Placement {
+	p, put := r.runtime.Placement, false
 	for _, v := range call.Args.AllValues() {
-		if g := r.known[v.(*tensor.Tensor)]; g != nil && !g.Placement().Equal(r.runtime.Placement) {
-			return g.Placement()
+		g := r.known[v.(*tensor.Tensor)]
+		if g == nil || g.Placement().Equal(r.runtime.Placement) {
+			continue
+		}
+		if q := g.Placement(); !put || len(q.Ranks) > len(p.Ranks) {
+			p, put = q, true
 		}
 	}
-	return r.runtime.Placement
+	return p
 }
 
-// global returns the tensor on the ranks. One that no call made is an input, a
-// parameter or a constant: how the ranks share it is drawn. One that the program
-// put nowhere goes where the others of its call are.
+// global returns the tensor on the ranks of a placement. One that no call made is
+// an input, a parameter or a constant: how the ranks share it is drawn.
 func (r *ranked) global(x *tensor.Tensor, p global.Placement) (*global.Tensor, error) {
 	g, err := r.known[x], error(nil)
 	switch {
 	case g == nil:
 		g, err = global.FromLocal(x, p, r.draw(x, p))
-	case g.Placement().Equal(r.runtime.Placement) && !g.Placement().Equal(p):
+	case !g.Placement().Equal(p):
 		g, err = g.ToGlobal(r.ctx, p, global.Broadcast(len(p.Hierarchy)))
 	}
 	r.known[x] = g

@@ -110,7 +110,7 @@ func (d *draw) toGlobal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple)
 	if err != nil {
 		return nil, err
 	}
-	out.kind = s.kind
+	out.kind = kindTensor
 	return d.mirror(s.side, c, out), nil
 }
 

@@ -1,0 +1,255 @@
+package native_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"testing"
+
+	"plumb/backend"
+	"plumb/backend/native"
+	"plumb/internal/draw/choice"
+	"plumb/internal/draw/opcase"
+	"plumb/internal/mutants"
+	"plumb/nn"
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// rankModes are the hierarchies that cases are drawn over.
+var rankModes = []string{"global", "global-3", "global-2x2"}
+
+// disagreement runs legal float64 calls of an operator over ranks and by one
+// process, and returns the first way in which they differ; nil if none does.
+func disagreement(t *testing.T, table *op.Table, modules *nn.Table, id string, cases int) error {
+	t.Helper()
+	one := native.New(table, modules)
+	d := opcase.Drawer{Table: table, Def: table.Def(id)}
+	for key := range uint64(cases) {
+		p, err := d.Legal(choice.New(choice.DeriveName(key, id)), tensor.F64)
+		if err != nil {
+			continue
+		}
+		over, err := one.In(rankModes[int(key)%len(rankModes)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := one.Run(context.Background(), backend.NewJob(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := over.Run(context.Background(), backend.NewJob(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := alike(want, got); err != nil {
+			return fmt.Errorf("case %d: %w in\n%s", key, err, p)
+		}
+	}
+	return nil
+}
+
+// alike compares outcomes whose sums may be added up in another order.
+func alike(want, got *backend.Outcome) error {
+	if got.Status != want.Status || got.Class != want.Class {
+		return fmt.Errorf("%s %s: %s, not %s %s: %s", got.Status, got.Class, got.Message, want.Status, want.Class, want.Message)
+	}
+	if len(got.Slots) != len(want.Slots) || len(got.Values) != len(want.Values) {
+		return fmt.Errorf("%d values and %d other tensors, not %d and %d", len(got.Values), len(got.Slots), len(want.Values), len(want.Slots))
+	}
+	for i := range want.Values {
+		if err := alikeValues(&want.Values[i], &got.Values[i]); err != nil {
+			return fmt.Errorf("value %d: %w", i, err)
+		}
+	}
+	for i, s := range want.Slots {
+		if err := near(s.Tensor, got.Slots[i].Tensor); err != nil {
+			return fmt.Errorf("%v: %w", s.Place, err)
+		}
+	}
+	return nil
+}
+
+func alikeValues(want, got *backend.Value) error {
+	if len(got.Tuple) != len(want.Tuple) {
+		return fmt.Errorf("%d results, not %d", len(got.Tuple), len(want.Tuple))
+	}
+	for i := range want.Tuple {
+		if err := alikeValues(&want.Tuple[i], &got.Tuple[i]); err != nil {
+			return err
+		}
+	}
+	return near(want.Tensor, got.Tensor)
+}
+
+func near(w, g *tensor.Tensor) error {
+	if w == nil && g == nil {
+		return nil
+	}
+	if w == nil || g == nil {
+		return fmt.Errorf("a tensor is missing")
+	}
+	if w.DType() != g.DType() || !slices.Equal(w.Shape(), g.Shape()) || !slices.Equal(w.Strides(), g.Strides()) {
+		return fmt.Errorf("%s with strides %v, not %s with %v", g, g.Strides(), w, w.Strides())
+	}
+	scale, unit := 1.0, 0x1p-52
+	if w.DType().Real() == tensor.F32 {
+		unit = 0x1p-23
+	}
+	for i := range w.Len() {
+		if m := cmplx.Abs(w.At(i)); !math.IsInf(m, 0) && !math.IsNaN(m) {
+			scale = max(scale, m)
+		}
+	}
+	for i := range w.Len() {
+		x, y := w.At(i), g.At(i)
+		if x != y && !(cmplx.IsNaN(x) && cmplx.IsNaN(y)) && !(cmplx.Abs(x-y) <= 1024*scale*unit) {
+			return fmt.Errorf("element %d is %v, not %v", i, y, x)
+		}
+	}
+	return nil
+}
+
+// TestRanksComputeTheWhole: what every operator computes over ranks, forward and
+// backward, in place and through views, is what one process computes.
+func TestRanksComputeTheWhole(t *testing.T) {
+	for _, d := range ops.Table().Defs() {
+		if d.Sample == nil || d.Traits.Has(op.Random) || len(d.Names) == 0 {
+			continue
+		}
+		if err := disagreement(t, ops.Table(), nn.Modules(), d.ID(), len(rankModes)); err != nil {
+			t.Errorf("%s: %v", d.ID(), err)
+		}
+	}
+}
+
+// claims has the operator claim another signature beside its own.
+func claims(args map[string]op.SBP, results ...op.SBP) func(d *op.Def) {
+	return func(d *op.Def) {
+		own := d.SBP
+		d.NotSplittable = ""
+		d.SBP = func(a op.Args) []op.Sharding {
+			var all []op.Sharding
+			if own != nil {
+				all = own(a)
+			}
+			for name, sbp := range args {
+				axis, split := sbp.Axis()
+				if i := slices.Index(a.ArgNames(), name); i < 0 || split && axis >= len(a.AllValues()[i].Shape()) {
+					return all
+				}
+			}
+			return append(all, op.Sharding{Args: args, Results: results})
+		}
+	}
+}
+
+// TestWrongRulesAreFound plants rules that are wrong as those of frameworks have been.
+func TestWrongRulesAreFound(t *testing.T) {
+	const cases = 60
+	in := func(sbp op.SBP) map[string]op.SBP { return map[string]op.SBP{"input": sbp} }
+	both := func(x, y op.SBP) map[string]op.SBP { return map[string]op.SBP{"input": x, "other": y} }
+	for _, f := range []struct {
+		name, id string
+		plant    func(d *op.Def)
+	}{
+		{"a partial value through relu", "relu", claims(in(op.P), op.P)},
+		{"a partial value through exp", "exp", claims(in(op.P), op.P)},
+		{"a partial value through abs", "abs", claims(in(op.P), op.P)},
+		{"a partial value through floor", "floor", claims(in(op.P), op.P)},
+		{"a partial value through sigmoid", "sigmoid", claims(in(op.P), op.P)},
+		{"a product of two partial values", "mul", claims(both(op.P, op.P), op.P)},
+		{"a sum of a partial value and a whole", "add", claims(both(op.P, op.B), op.P)},
+		{"a partial divisor", "div", claims(both(op.B, op.P), op.P)},
+		{"a comparison of partial values", "lt", claims(both(op.P, op.P), op.B)},
+		{"a sum that every rank keeps for itself", "sum", claims(in(op.S(0)), op.B)},
+		{"a mean of means", "mean", claims(in(op.S(0)), op.P)},
+		{"a maximum of pieces", "amax", claims(in(op.S(0)), op.P)},
+		{"a product of pieces as a sum", "prod", claims(in(op.S(0)), op.P)},
+		{"an argmax within the piece", "argmax", claims(in(op.S(0)), op.B)},
+		{"a softmax over a piece", "softmax", claims(in(op.S(0)), op.S(0))},
+		{"a log_softmax over a piece", "log_softmax", claims(in(op.S(0)), op.S(0))},
+		{"a norm over a piece", "layer_norm", claims(in(op.S(1)), op.S(1))},
+		{"a scan that restarts in each piece", "cumsum", claims(in(op.S(0)), op.S(0))},
+		{"a product scan that restarts", "cumprod", claims(in(op.S(0)), op.S(0))},
+		{"a sort within the piece", "sort", claims(in(op.S(0)), op.S(0), op.S(0))},
+		{"a flip within the piece", "flip", claims(in(op.S(0)), op.S(0))},
+		{"a product without its reduction", "matmul", claims(both(op.S(1), op.S(0)), op.B)},
+		{"a product whose rows are summed", "matmul", claims(both(op.S(0), op.B), op.P)},
+		{"a transpose whose axis stays", "t", claims(in(op.S(0)), op.S(0))},
+		{"a convolution without its halo", "conv1d", claims(in(op.S(2)), op.S(2))},
+		{"a pool without its halo", "avg_pool1d", claims(in(op.S(2)), op.S(2))},
+		{"a triangle of the piece", "tril", claims(in(op.S(0)), op.S(0))},
+		{"a diagonal of the piece", "diagonal", claims(in(op.S(0)), op.S(0))},
+		{"a loss that every rank averages", "mse_loss", claims(map[string]op.SBP{"input": op.S(0), "target": op.S(0)}, op.P)},
+		{"a gather by the whole's indices", "index_select", claims(in(op.S(0)), op.S(0))},
+	} {
+		table, modules, err := mutants.Plant(func(defs map[string]*op.Def, _ map[string]*nn.Def) error {
+			if defs[f.id] == nil {
+				return fmt.Errorf("no operator %s", f.id)
+			}
+			f.plant(defs[f.id])
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", f.name, err)
+			continue
+		}
+		if disagreement(t, table, modules, f.id, cases) == nil {
+			t.Errorf("%s (%s) is not found in %d cases", f.name, f.id, cases)
+		}
+	}
+}
+
+// TestPlacedPrograms: tensors that a program brings to places, illegal ones too.
+func TestPlacedPrograms(t *testing.T) {
+	const header = "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=5)\nx = tensor((5, 4), torch.float64, uniform(-1.0, 1.0, key=1), requires_grad=True)\n"
+	for src, refused := range map[string]bool{
+		"a = x.to_global(placement=\"cpu[0, 1, 2]\", sbp=\"S(0)\")\ny = torch.softmax(a, 0)\nz = y.to_global(sbp=\"P\")\nw = torch.relu(z)\nw.backward(uniform(-1.0, 1.0, key=2))\n":                                               false,
+		"a = x.to_global(placement=\"cpu[[0, 1], [2, 3]]\", sbp=\"[S(0), S(0)]\")\nb = a.t()\ny = torch.matmul(a, b)\nz = y.to_global(placement=\"cpu[2]\", sbp=\"B\")\nw = torch.exp(z)\nw.backward(uniform(-1.0, 1.0, key=2))\n": false,
+		"a = x.to_global(placement=\"cpu[0, 1]\", sbp=\"S(7)\")\n":                                                                    true,
+		"a = x.to_global(placement=\"cpu[0, 1]\", sbp=\"[B, B]\")\n":                                                                  true,
+		"a = x.to_global(placement=\"cpu[0, 0]\", sbp=\"B\")\n":                                                                       true,
+		"y = torch.sum(x)\na = y.to_global(placement=\"cpu[0, 1]\", sbp=\"S(0)\")\n":                                                  true,
+		"y = torch.sum(x)\na = y.to_global(placement=\"cpu[0, 1]\", sbp=\"P\")\nw = a.exp()\nw.backward(uniform(-1.0, 1.0, key=2))\n": false,
+	} {
+		p, err := program.Parse("p.py", header+src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := native.New(ops.Table(), nn.Modules())
+		over, err := one.In("global")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := one.Run(context.Background(), backend.NewJob(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := over.Run(context.Background(), backend.NewJob(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused {
+			if got.Status != backend.Raised || got.Class != "RuntimeError" {
+				t.Errorf("%s %s: %s, not a RuntimeError, of\n%s", got.Status, got.Class, got.Message, src)
+			}
+			continue
+		}
+		if err := alike(want, got); err != nil {
+			t.Errorf("%v in\n%s", err, src)
+		}
+	}
+}
+
+func TestRankModes(t *testing.T) {
+	for mode, want := range map[string]bool{"global": true, "global-2": true, "global-2x3": true, "global-64": true, "global-65": false, "global-0": false, "global-2x": false, "global-x": false, "globally": false} {
+		if native.HasMode(mode) != want {
+			t.Errorf("HasMode(%q) is %v", mode, !want)
+		}
+	}
+}
