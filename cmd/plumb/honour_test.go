@@ -163,6 +163,9 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		// graph modes that are not there
 		{"graph run --reference native --candidate native:graph --check-graph", "--check-graph has no effect on native:graph: it runs every case in the mode graph already"},
 		{"run " + test + " --reference native --candidate recorded --check-graph", "--check-graph: recorded has no graph mode"},
+		// ranks
+		{"run --reference native --ranks 0", "--ranks 0: not a number of ranks up to 64, nor a hierarchy such as 2x2"},
+		{"run --reference native --candidate recorded --ranks 2", "--ranks has no effect: native, which runs over ranks, is no candidate"},
 		// given twice
 		{"run --reference native --candidate native --candidate native", "--candidate native is given twice"},
 		{"run --dtype float32 --dtype float32", "each once"},
@@ -248,7 +251,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 				t.Errorf("%s --%s takes -1", cmd.CommandPath(), f.Name)
 			}
 		})
-		if shown > 29 {
+		if shown > 30 {
 			t.Errorf("%s --help shows %d flags", cmd.CommandPath(), shown)
 		}
 	})
