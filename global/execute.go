@@ -27,8 +27,9 @@ type Option struct {
 	op.Sharding
 	// Cost is how many bytes have to travel until the arguments lie so.
 	Cost int
-	// Moves is how many of the arguments lie otherwise now.
-	Moves int
+	// Moves is how many of the arguments lie otherwise now, Sums how many of these
+	// are to be summands.
+	Moves, Sums int
 }
 
 // Step says how a call was run.
@@ -227,6 +228,9 @@ func (l *launch) priced(s op.Sharding, k int, corner *op.Call) Option {
 		from, to := t.sbp[k], s.Args[l.names[i]]
 		if from != to {
 			o.Moves++
+			if to == op.P {
+				o.Sums++
+			}
 		}
 		o.Cost += Cost(from, to, tensor.NumElements(values[i].Shape())*t.meta.DType.Size(), l.placement.Hierarchy[k])
 	}

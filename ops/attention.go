@@ -89,6 +89,10 @@ func checkAttention(a op.Args) error {
 
 func composeAttention(b op.Builder, a op.Args) []op.Value {
 	q, k, v := a.Value(arg.Query), a.Value(arg.Key), a.Value(arg.ValueTensor)
+	dtype := q.DType()
+	if slices.Contains(halfTypes, dtype) { // as PyTorch 2.5 and later: one rounding, at the end
+		q, k, v = b.Cast(q, tensor.F32), b.Cast(k, tensor.F32), b.Cast(v, tensor.F32)
+	}
 	if a.Bool(arg.EnableGqa) {
 		k, v = repeatHeads(b, k, q), repeatHeads(b, v, q)
 	}
@@ -111,7 +115,7 @@ func composeAttention(b op.Builder, a op.Args) []op.Value {
 	if p := a.Float(arg.DropoutP); p > 0 {
 		weights = b.Op("dropout", weights, p)
 	}
-	return []op.Value{b.Op("matmul", weights, v)}
+	return []op.Value{b.Cast(b.Op("matmul", weights, v), dtype)}
 }
 
 // repeatHeads repeats the heads of v, dimension -3, to be as many as q's.

@@ -85,10 +85,11 @@ type ranked struct {
 	summed, whole bool
 }
 
-// choose draws a legal signature.
+// choose draws a legal signature. No argument becomes summands, which would be
+// rounded with others that it was no sum with.
 func (r *ranked) choose(_ *op.Call, legal []global.Option) int {
 	i := r.source.Index(len(legal))
-	for r.whole && legal[i].Partial() {
+	for legal[i].Sums > 0 || r.whole && legal[i].Partial() {
 		i = (i + 1) % len(legal)
 	}
 	r.summed = r.summed || legal[i].Partial()
