@@ -6,6 +6,7 @@ import sys
 import warnings
 
 import plumb_capture
+import plumb_dtensor
 import plumb_host
 import plumb_opinfo
 import plumb_signatures
@@ -20,6 +21,7 @@ from plumb_torch import DEVICE, META, Run, adapter, targets
 MODES = {"eager": Run}
 MODES.update((mode, plumb_capture.Captured) for mode in plumb_capture.modes())
 MODES.update(plumb_transforms.modes())
+MODES.update(plumb_dtensor.modes())
 
 
 class PyTorch(plumb_host.Subject):

@@ -1,0 +1,142 @@
+"""PyTorch's DTensor: a case over the ranks of a mesh, all of them in this process.
+
+LocalTensorMode stands for the ranks: what one tensor is on each of them is one
+LocalTensor. How an input lies on the mesh is drawn from the case's seed; a
+parameter is replicated. The mesh has two ranks, or what PLUMB_WORKER_MESH says,
+such as 2x2.
+"""
+
+import os
+import random
+import re
+
+import plumb_table
+import plumb_torch
+import torch
+from plumb_names import Unsupported
+
+GAPS = ("Sharding propagation failed", "unevenly sharded", "got mixed torch.Tensor and DTensor", "does not have a sharding strategy")  # in messages
+ENTRY = re.compile(r"S\((\d+)\)|[BP]")
+
+
+def modes():
+    """Returns the mode, if this version of PyTorch can stand for several ranks."""
+    try:
+        from torch.distributed._local_tensor import LocalTensorMode  # noqa: F401
+        from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: F401
+    except ImportError:
+        return {}
+    return {"dtensor": Distributed}
+
+
+class Ranks:
+    """The mesh of the process, made with the first case."""
+
+    mesh = mode = None
+
+    @classmethod
+    def start(cls):
+        if cls.mesh is not None:
+            return
+        from torch.distributed import init_process_group
+        from torch.distributed._local_tensor import LocalTensorMode
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        shape = tuple(int(n) for n in (os.environ.get("PLUMB_WORKER_MESH") or "2").split("x"))
+        world = 1
+        for n in shape:
+            world *= n
+        init_process_group("fake", store=FakeStore(), rank=0, world_size=world)
+        cls.mode = LocalTensorMode(world)
+        with cls.mode:
+            cls.mesh = init_device_mesh("cpu", shape)
+
+
+class Distributed(plumb_torch.Run):
+    """One case whose tensors are DTensors."""
+
+    def run(self):
+        if any(plumb_table.changes(call[0]) or len(call) > 2 and call[2].get("inplace") for call in self.case["calls"]):
+            raise Unsupported("DTensor: ranks of one process may share the memory that a call changes")
+        Ranks.start()
+        from torch.distributed._local_tensor import maybe_disable_local_tensor_mode
+        from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_module, distribute_tensor
+
+        self.kind, self.replicate, self.shard = DTensor, Replicate, Shard
+        self.distribute, self.distribute_module = distribute_tensor, distribute_module
+        self.apart = maybe_disable_local_tensor_mode
+        self.draws = random.Random(self.case["seed"])
+        with Ranks.mode:
+            try:
+                return super().run()
+            except (RuntimeError, AssertionError, NotImplementedError, AttributeError) as e:
+                if isinstance(e, NotImplementedError) or any(gap in str(e) for gap in GAPS) or isinstance(e, AssertionError):
+                    raise Unsupported("DTensor: %s" % (str(e).partition("\n")[0] or type(e).__name__)) from None
+                raise
+
+    # Tensors.
+
+    def load(self, entry, requires_grad=False):
+        with self.apart():
+            t = super().load(entry).clone()
+        t = self.distribute(t, Ranks.mesh, [self.drawn(len(entry[2])) for _ in range(Ranks.mesh.ndim)])
+        return t.detach().requires_grad_() if requires_grad else t
+
+    def drawn(self, axes):
+        """Draws how the ranks along a dimension of the mesh share a tensor."""
+        axis = self.draws.randrange(axes + 1)
+        return self.replicate() if axis == axes else self.shard(axis)
+
+    def store(self, t):
+        try:
+            t = self.whole(t)
+        except Exception as e:
+            return ["x", "a DTensor whose parts make no tensor: %s: %s" % (type(e).__name__, str(e).partition("\n")[0])]
+        with self.apart():
+            return super().store(t)
+
+    def whole(self, t):
+        """Returns the tensor that the ranks hold together, laid out as they say."""
+        grad = t.requires_grad
+        with torch.no_grad():
+            strides = None
+            if isinstance(t, self.kind):
+                strides = t.stride()
+                t = t.detach().full_tensor()
+            if hasattr(t, "reconcile"):
+                t = t.reconcile()
+        with torch.no_grad(), self.apart():
+            t = t.detach()
+            if strides is not None and t.stride() != strides and len(strides) == t.dim() and 0 not in strides:
+                t = torch.empty_strided(t.shape, strides, dtype=t.dtype).copy_(t)
+        return t.requires_grad_() if grad else t
+
+    # Calls.
+
+    def prepared(self, call):
+        f, args, kwargs = super().prepared(call)
+        if call[0] == "Tensor.to_global":
+            return self.placed, args, kwargs
+        return f, args, kwargs
+
+    def placed(self, t, placement=None, sbp=None):
+        """Brings a tensor to an sbp of as many dimensions as the mesh has."""
+        entries = [m.group(0) for m in ENTRY.finditer(sbp or "")]
+        if len(entries) != Ranks.mesh.ndim or "P" in entries:
+            return t
+        return t.redistribute(Ranks.mesh, [self.shard(int(e[2:-1])) if e[0] == "S" else self.replicate() for e in entries])
+
+    def constructed(self, i, module):
+        super().constructed(i, module)
+        self.distribute_module(module, Ranks.mesh)
+
+    def unnoticed(self, f, args):
+        return ()
+
+    # Gradients.
+
+    def cotangent(self, v, offset, n):
+        with self.apart():
+            c = super().cotangent(self.whole(v), offset, n)
+        return self.distribute(c, Ranks.mesh, [self.replicate()] * Ranks.mesh.ndim) if isinstance(v, self.kind) else c
