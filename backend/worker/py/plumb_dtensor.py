@@ -56,6 +56,8 @@ class Ranks:
 class Distributed(plumb_torch.Run):
     """One case whose tensors are DTensors."""
 
+    filling = False  # while a module gets its state
+
     def run(self):
         if any(plumb_table.changes(call[0]) or len(call) > 2 and call[2].get("inplace") for call in self.case["calls"]):
             raise Unsupported("DTensor: ranks of one process may share the memory that a call changes")
@@ -80,6 +82,8 @@ class Distributed(plumb_torch.Run):
     def load(self, entry, requires_grad=False):
         with self.apart():
             t = super().load(entry).clone()
+        if self.filling:
+            return t
         t = self.distribute(t, Ranks.mesh, [self.drawn(len(entry[2])) for _ in range(Ranks.mesh.ndim)])
         return t.detach().requires_grad_() if requires_grad else t
 
@@ -118,7 +122,16 @@ class Distributed(plumb_torch.Run):
         f, args, kwargs = super().prepared(call)
         if call[0] == "Tensor.to_global":
             return self.placed, args, kwargs
-        return f, args, kwargs
+        return self.made_whole(f) if call[0] in self.targets.makers else f, args, kwargs
+
+    def made_whole(self, f):
+        """Returns what makes a module once, and not on every rank."""
+
+        def make(*args, **kwargs):
+            with self.apart():
+                return f(*args, **kwargs)
+
+        return make
 
     def placed(self, t, placement=None, sbp=None):
         """Brings a tensor to an sbp of as many dimensions as the mesh has."""
@@ -126,6 +139,12 @@ class Distributed(plumb_torch.Run):
         if len(entries) != Ranks.mesh.ndim or "P" in entries:
             return t
         return t.redistribute(Ranks.mesh, [self.shard(int(e[2:-1])) if e[0] == "S" else self.replicate() for e in entries])
+
+    def fill(self, i, module):
+        self.filling = True
+        with self.apart():
+            super().fill(i, module)
+        self.filling = False
 
     def constructed(self, i, module):
         super().constructed(i, module)
