@@ -49,8 +49,8 @@ func TestDTensor(t *testing.T) {
 		}
 	}
 	for reason, b := range map[string]*builder{
-		"share the memory":       new(builder).in("x", x, false).call("y", "Tensor.mul_", ref("x"), 2.0),
-		"DTensor: aten.bincount": new(builder).in("x", x, false).call("y", "torch.bincount", ref("x")),
+		"need not share its memory": new(builder).in("x", x, false).call("y", "Tensor.mul_", ref("x"), 2.0),
+		"DTensor: aten.bincount":    new(builder).in("x", x, false).call("y", "torch.bincount", ref("x")),
 	} {
 		if out := inTransform(t, w, "dtensor", b); out.Status != backend.Unsupported || !strings.Contains(out.Message, reason) {
 			t.Errorf("%s %s, want %s", out.Status, out.Message, reason)

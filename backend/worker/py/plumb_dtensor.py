@@ -60,14 +60,14 @@ class Distributed(plumb_torch.Run):
 
     def run(self):
         if any(plumb_table.changes(call[0]) or len(call) > 2 and call[2].get("inplace") for call in self.case["calls"]):
-            raise Unsupported("DTensor: ranks of one process may share the memory that a call changes")
+            raise Unsupported("DTensor: a view of one need not share its memory, so that a change does not reach it")
         Ranks.start()
-        from torch.distributed._local_tensor import maybe_disable_local_tensor_mode
+        from torch.distributed._local_tensor import LocalTensor, maybe_disable_local_tensor_mode
         from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_module, distribute_tensor
 
         self.kind, self.replicate, self.shard = DTensor, Replicate, Shard
         self.distribute, self.distribute_module = distribute_tensor, distribute_module
-        self.apart = maybe_disable_local_tensor_mode
+        self.apart, self.apiece = maybe_disable_local_tensor_mode, LocalTensor
         self.draws = random.Random(self.case["seed"])
         with Ranks.mode:
             try:
@@ -84,6 +84,7 @@ class Distributed(plumb_torch.Run):
             t = super().load(entry).clone()
         if self.filling:
             return t
+        t = self.apiece({rank: t.clone() for rank in range(Ranks.mesh.size())})  # ranks share no memory
         t = self.distribute(t, Ranks.mesh, [self.drawn(len(entry[2])) for _ in range(Ranks.mesh.ndim)])
         return t.detach().requires_grad_() if requires_grad else t
 
@@ -122,16 +123,7 @@ class Distributed(plumb_torch.Run):
         f, args, kwargs = super().prepared(call)
         if call[0] == "Tensor.to_global":
             return self.placed, args, kwargs
-        return self.made_whole(f) if call[0] in self.targets.makers else f, args, kwargs
-
-    def made_whole(self, f):
-        """Returns what makes a module once, and not on every rank."""
-
-        def make(*args, **kwargs):
-            with self.apart():
-                return f(*args, **kwargs)
-
-        return make
+        return f, args, kwargs
 
     def placed(self, t, placement=None, sbp=None):
         """Brings a tensor to an sbp of as many dimensions as the mesh has."""
@@ -142,8 +134,7 @@ class Distributed(plumb_torch.Run):
 
     def fill(self, i, module):
         self.filling = True
-        with self.apart():
-            super().fill(i, module)
+        super().fill(i, module)
         self.filling = False
 
     def constructed(self, i, module):
