@@ -172,17 +172,13 @@ func (l *launch) wholly() string {
 // choose picks the signature for dimension k, of n ranks, that is legal for
 // every piece that the dimensions before leave.
 func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
-	legal := []Option{l.priced(everywhere, k, corners[0])}
-	shardings, err := corners[0].Shardings()
-	if err != nil {
+	if len(corners) == 0 {
 		return everywhere
 	}
+	legal := []Option{l.priced(everywhere, k, corners[0])}
 	halved := l.halved()
-	for _, s := range shardings {
-		if halved && s.Partial() {
-			continue
-		}
-		if !slices.ContainsFunc(corners, func(c *op.Call) bool { return !permits(c, s, n) }) {
+	for _, s := range common(corners, n) {
+		if !halved || !s.Partial() {
 			legal = append(legal, l.priced(s, k, corners[0]))
 		}
 	}
@@ -192,14 +188,28 @@ func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
 	return legal[l.Choose(l.call, legal)].Sharding
 }
 
-// permits reports whether s is a legal signature of the call that n ranks fit.
-func permits(c *op.Call, s op.Sharding, n int) bool {
-	metas, err := c.Infer()
-	if err != nil {
-		return false
+// common returns the signatures that are legal for all of the calls and fit n ranks.
+func common(corners []*op.Call, n int) []op.Sharding {
+	var all []op.Sharding
+	for i, c := range corners {
+		metas, err := c.Infer()
+		if err != nil {
+			return nil
+		}
+		shardings, err := c.Shardings()
+		if err != nil {
+			return nil
+		}
+		fitting := map[string]bool{}
+		for _, s := range shardings {
+			fitting[s.String()] = s.Fits(c.Args, metas, n)
+		}
+		if i == 0 {
+			all = shardings
+		}
+		all = slices.DeleteFunc(all, func(s op.Sharding) bool { return !fitting[s.String()] })
 	}
-	shardings, err := c.Shardings()
-	return err == nil && s.Fits(c.Args, metas, n) && slices.ContainsFunc(shardings, func(o op.Sharding) bool { return o.String() == s.String() })
+	return all
 }
 
 // nextCorners returns the calls of the first and the last rank along a
