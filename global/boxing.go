@@ -166,7 +166,11 @@ func (r *route) receive(t *Tensor, j int, received []*tensor.Tensor) *tensor.Ten
 		return bring(all[0])
 	}
 	part := tensor.Unset(t.meta.DType, want.size, tensor.ContiguousStrides(want.size))
-	if r.sums || covered(all) < tensor.NumElements(want.size) {
+	switch whole := len(all) > 0 && slices.Equal(all[0].box.size, want.size); {
+	case r.sums && whole: // each of the others adds to it
+		part.CopyFrom(bring(all[0]))
+		all = all[1:]
+	case r.sums || covered(all) < tensor.NumElements(want.size):
 		fill(part, neutral(t.meta.DType))
 	}
 	for _, x := range all {

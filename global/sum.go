@@ -18,7 +18,8 @@ func fill(t *tensor.Tensor, v complex128) {
 // add adds x to sum, element by element, rounded as the dtype rounds. A sum of
 // bools is whether one of them is true.
 func add(sum, x *tensor.Tensor) {
-	if sum.IsContiguous() && x.IsContiguous() {
+	if sum.IsContiguous() {
+		x = x.Contiguous()
 		switch sum.DType() {
 		case tensor.F32:
 			addTo(tensor.Data[float32](sum), tensor.Data[float32](x)[:x.Len()])
