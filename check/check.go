@@ -15,17 +15,19 @@
 // forward and backward, and calls that break a rule, which both sides have to
 // refuse with the same class of error. One without a name is judged against the
 // Exact of its literal. A differentiable one has its gradients compared with
-// difference quotients.
+// difference quotients. Each signature of its SBP is run on 2 and 3 ranks.
 package check
 
 import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/global"
 	"plumb/internal/campaign"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
@@ -63,6 +65,9 @@ func Operator(t *testing.T, table *op.Table, id string) {
 	if d.Exact != nil {
 		t.Run("exact", func(t *testing.T) { exact(t, drawer, dtypes) })
 	}
+	if d.NotSplittable == "" && !d.Traits.Has(op.Random) && !d.Traits.Has(op.Dynamic) {
+		t.Run("sharding", func(t *testing.T) { sharding(t, drawer, dtypes) })
+	}
 	if !d.Traits.Has(op.NoGrad) {
 		t.Run("gradient", func(t *testing.T) { gradient(t, table, d) })
 	}
@@ -80,6 +85,61 @@ func gradient(t *testing.T, table *op.Table, d *op.Def) {
 	}
 	if r.None != "" {
 		t.Error(r.None)
+	}
+}
+
+// sharding runs sampled calls by every signature of the literal's SBP, or of
+// those that follow from its formula, on 2 and 3 ranks.
+func sharding(t *testing.T, drawer opcase.Drawer, dtypes []tensor.DType) {
+	dt := dtypes[0]
+	if slices.Contains(dtypes, tensor.F64) {
+		dt = tensor.F64
+	}
+	ran := 0
+	for i := range Cases {
+		call, _ := execute(t, drawer, dt, uint64(i))
+		if drawer.Def.SBP != nil {
+			beyond(t, drawer.Def, call)
+		}
+		shardings, err := call.Shardings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range shardings {
+			for _, ranks := range []int{2, 3} {
+				tried, err := global.Holds(t.Context(), call, s, ranks)
+				if err != nil {
+					t.Fatalf("SBP of %s: by %s, %d ranks do not have the whole of sample %d: %v", drawer.Def.ID(), s, ranks, i, err)
+				}
+				if tried {
+					ran++
+				}
+			}
+		}
+	}
+	switch {
+	case ran > 0:
+	case drawer.Def.SBP == nil:
+		t.Skipf("%s states no SBP, and none follows from its formula: each rank computes the whole", drawer.Def.ID())
+	default:
+		t.Errorf("SBP of %s: no signature fits 2 or 3 ranks in %d samples: state one, draw larger sizes in Sample, or say in NotSplittable why there is none", drawer.Def.ID(), Cases)
+	}
+}
+
+// beyond reports a signature of the literal that splits an axis that is not there.
+func beyond(t *testing.T, d *op.Def, call *op.Call) {
+	names, values := call.Args.ArgNames(), call.Args.AllValues()
+	for _, s := range d.SBP(call.Args) {
+		for name, sbp := range s.Args {
+			i := slices.Index(names, name)
+			axis, split := sbp.Axis()
+			switch {
+			case i < 0:
+				t.Fatalf("SBP of %s: the signature %s names %s, which is no tensor argument of the call", d.ID(), s, name)
+			case split && (axis < 0 || axis >= len(values[i].Shape())):
+				t.Fatalf("SBP of %s: the signature %s splits axis %d of %s, which has %d dimensions", d.ID(), s, axis, name, len(values[i].Shape()))
+			}
+		}
 	}
 }
 

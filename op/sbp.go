@@ -187,6 +187,9 @@ func (s Sharding) Fits(a Args, results []Meta, ranks int) bool {
 	fits := func(sbp SBP, shape []int) bool {
 		n := ranks
 		if axis, split := sbp.Axis(); split {
+			if axis < 0 || axis >= len(shape) {
+				return false
+			}
 			n = shape[axis]
 		}
 		return n >= ranks && (!s.Even || n%ranks == 0)
