@@ -7,6 +7,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -122,9 +123,7 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 		under.Job = &backend.Job{Program: forwardOnly(q.Job.Program), Inputs: q.Job.Inputs}
 		under.Ref = q.Ref.Without(backend.Part.IsGradient)
 	}
-	if c.NarrowResults() {
-		under.Ref = narrowed(under.Ref, q.Cand)
-	}
+	under.Ref = narrowed(c, q.Job.Program, under.Ref, q.Cand)
 	atol, rtol := c.Tolerance()
 	plainA, plainR := k.cases[q.Entry.Name].Tolerance()
 	if atol != plainA || rtol != plainR {
@@ -168,24 +167,27 @@ func few(v *verdict.Verdict, share float64) bool {
 }
 
 // narrowed is the reference's outcome with int32 where it has int64 and the
-// candidate has int32.
-func narrowed(ref, cand *backend.Outcome) *backend.Outcome {
+// candidate has int32, in results of which the four-bytes mode takes that.
+func narrowed(c *config.Case, p *program.Program, ref, cand *backend.Outcome) *backend.Outcome {
 	out := *ref
 	out.Values = slices.Clone(ref.Values)
-	for i := range min(len(out.Values), len(cand.Values)) {
-		out.Values[i] = narrowedValue(out.Values[i], cand.Values[i])
+	for i := range min(len(out.Values), len(cand.Values), len(p.Calls)) {
+		if at, ok := diopi.Position(p.Calls[i].Result); ok {
+			out.Values[i] = narrowedValue(c, at, out.Values[i], cand.Values[i])
+		}
 	}
 	return &out
 }
 
-func narrowedValue(ref, cand backend.Value) backend.Value {
-	if ref.Tensor != nil && cand.Tensor != nil && ref.Tensor.DType() == tensor.I64 && cand.Tensor.DType() == tensor.I32 {
+// narrowedValue is a result that is at a position, or a tuple of all of them.
+func narrowedValue(c *config.Case, at int, ref, cand backend.Value) backend.Value {
+	if ref.Tensor != nil && cand.Tensor != nil && c.NarrowResult(at) && ref.Tensor.DType() == tensor.I64 && cand.Tensor.DType() == tensor.I32 {
 		ref.Tensor = ref.Tensor.Convert(tensor.I32)
 	}
 	if len(ref.Tuple) == len(cand.Tuple) {
 		ref.Tuple = slices.Clone(ref.Tuple)
 		for i := range ref.Tuple {
-			ref.Tuple[i] = narrowedValue(ref.Tuple[i], cand.Tuple[i])
+			ref.Tuple[i] = narrowedValue(c, i, ref.Tuple[i], cand.Tuple[i])
 		}
 	}
 	return ref

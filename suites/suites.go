@@ -11,9 +11,10 @@ import (
 //go:embed *.py
 var files embed.FS
 
-// Models lists the functions that known networks call, for conform.LoadModels.
+// Models lists the functions that known networks call, for config.LoadModels:
+// those of the model configs of DIOPI's conformance test.
 //
-//go:embed conformance/models.py
+//go:embed conformance/models.json
 var Models []byte
 
 // File is one test file.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 
@@ -19,26 +18,6 @@ with the dict, or YAML) and expands them to cases. Gen records what PyTorch
 computes for them, run judges a backend by that recording, and history shows
 earlier runs.`,
 	}, newConformExpand(), newConformList(), newConformGen(), newConformRun(), newConformHistory())
-}
-
-func newConformExpand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "expand CONFIG",
-		Short: "Print the cases of a config, in order",
-		Long: `Expand prints the cases of a config, in order: their names, or with --json one
-object per line. Warnings about keys that have no effect go to stderr.`,
-		Args: takes(1, 1, "a CONFIG"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := readConfig(args[0], cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return printCases(cmd.OutOrStdout(), c, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object per case")
-	return cmd
 }
 
 // readConfig loads a config and prints its warnings.
@@ -73,19 +52,4 @@ func loadConfig(name string, src []byte, warnings io.Writer) (*config.Config, er
 		fmt.Fprintln(warnings, "warning:", w)
 	}
 	return c, nil
-}
-
-func printCases(out io.Writer, c *config.Config, asJSON bool) error {
-	w := bufio.NewWriter(out)
-	var line []byte
-	for one := range c.Cases() {
-		line = append(line[:0], one.Name...)
-		if asJSON {
-			line = one.AppendJSON(line[:0])
-		}
-		if _, err := w.Write(append(line, '\n')); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
 }

@@ -34,29 +34,32 @@ type conformGen struct {
 	truth     baseline.TruthMode
 	memory    int
 	only      string
+	models    modelFlags
 }
 
 func newConformGen() *cobra.Command {
 	var g conformGen
 	cmd := &cobra.Command{
-		Use:   "gen CONFIG --out DIR",
+		Use:   "gen [CONFIG] --out DIR",
 		Short: "Record what the reference does with the cases of a config",
-		Long: `Gen draws the inputs of each case, runs it on the reference, forward and
+		Long: `Gen takes a CONFIG, or with --model-configs that of a network, or else the one
+that Plumb ships. It draws the inputs of each case, runs it on the reference, forward and
 backward, and writes a baseline: a directory with a manifest and compressed
 shards, for plumb conform run on machines without the reference.
 
 The same command resumes an interrupted recording; the cases recorded so far can
 already be used.`,
 		Example: `  plumb conform gen my_config.py --out baseline
-  plumb conform gen my_config.py --out baseline --fname conv2d,relu`,
-		Args: takes(1, 1, "one CONFIG"),
+  plumb conform gen my_config.py --out baseline --fname conv2d,relu
+  plumb conform gen --model resnet50 --model-configs model_config --out baseline`,
+		Args: takes(0, 1, "one CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("timeout") {
 				if err := idleTimeout("--timeout", g.reference); err != nil {
 					return err
 				}
 			}
-			return g.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return g.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
@@ -75,15 +78,23 @@ already be used.`,
 	fl.Var(memorySize(&g.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
 	fl.Var(inFile(&g.only), "only", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")
+	g.models.add(fl)
+	needs(cmd, "model-file", "model")
+	needs(cmd, "model-configs", "model")
+	bars(cmd, "model-configs", "model-file")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
 }
 
-func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer) error {
+func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err := idlePython(g.python, g.reference); err != nil {
 		return err
 	}
-	src, err := configText(config)
+	args, err := g.models.own(args)
+	if err != nil {
+		return err
+	}
+	config, src, err := configSource(args)
 	if err != nil {
 		return err
 	}
@@ -91,7 +102,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 	if err != nil {
 		return err
 	}
-	pick, err := byFunction(c, g.fnames)
+	pick, err := g.pick(c)
 	if err != nil {
 		return usage(err)
 	}
@@ -140,6 +151,19 @@ func onlyCases(cases []baseline.Case, path string) ([]baseline.Case, error) {
 		wanted[strings.TrimSpace(line)] = true
 	}
 	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !wanted[c.Name] }), nil
+}
+
+// pick selects functions, by name and by network.
+func (g *conformGen) pick(c *config.Config) (func(string) bool, error) {
+	_, model, err := g.models.load()
+	if err != nil {
+		return nil, err
+	}
+	named, err := byFunction(c, g.fnames)
+	if err != nil || model == nil {
+		return named, err
+	}
+	return func(f string) bool { return named(f) && slices.Contains(model.Functions, f) }, nil
 }
 
 // byFunction selects functions by name; all for none.

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"plumb/backend"
 	"plumb/backend/open"
@@ -19,7 +18,6 @@ import (
 	"plumb/internal/conform/diopi"
 	"plumb/ops"
 	"plumb/program"
-	"plumb/suites"
 	"plumb/tensor"
 )
 
@@ -56,6 +54,8 @@ calls, and which of them the config lacks.`,
 	l.models.add(fl)
 	fl.BoolVar(&l.models.all, "models", false, "print networks instead of functions")
 	needs(cmd, "model-file", "model", "models")
+	needs(cmd, "model-configs", "model")
+	bars(cmd, "model-configs", "models", "model-file")
 	return cmd
 }
 
@@ -74,6 +74,10 @@ type listed struct {
 }
 
 func (l *conformList) run(ctx context.Context, args []string, out, errs io.Writer) error {
+	args, err := l.models.own(args)
+	if err != nil {
+		return err
+	}
 	c, err := configOrOwn(args, errs)
 	if err != nil {
 		return err
@@ -99,10 +103,21 @@ func (l *conformList) run(ctx context.Context, args []string, out, errs io.Write
 
 // configOrOwn reads the config that is named, or the shipped one.
 func configOrOwn(args []string, errs io.Writer) (*config.Config, error) {
-	if len(args) == 1 {
-		return readConfig(args[0], errs)
+	name, src, err := configSource(args)
+	if err != nil {
+		return nil, err
 	}
-	return config.Load("baselines/conformance/config.py", baselines.ConformanceConfig)
+	return loadConfig(name, src, errs)
+}
+
+// configSource is the name and the text of the config that is named, or of the
+// shipped one.
+func configSource(args []string) (name string, src []byte, err error) {
+	if len(args) == 0 {
+		return "baselines/conformance/config.py", baselines.ConformanceConfig, nil
+	}
+	src, err = configText(args[0])
+	return args[0], src, err
 }
 
 // count lists the functions, sorted, with their smallest cases.
@@ -294,42 +309,4 @@ func writeJSONLines[T any](out io.Writer, list []T) error {
 		}
 	}
 	return nil
-}
-
-// modelFlags choose models of a network.
-type modelFlags struct {
-	name, file string
-	all        bool
-}
-
-func (m *modelFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&m.name, "model", "", "only the functions that this network calls, such as resnet50")
-	fl.Var(inFile(&m.file), "model-file", "a file of networks to use instead of those that Plumb ships")
-}
-
-// load returns all models, and the one that is named; nil for none.
-func (m *modelFlags) load() (all []*config.Model, one *config.Model, err error) {
-	name, src := "suites/conformance/models.py", suites.Models
-	if m.file != "" {
-		name = m.file
-		if src, err = readRegular(name); err != nil {
-			return nil, nil, usage(err)
-		}
-	}
-	if all, err = config.LoadModels(name, src); err != nil {
-		return nil, nil, usage(err)
-	}
-	if m.name == "" {
-		return all, nil, nil
-	}
-	for _, one := range all {
-		if one.Name == m.name {
-			return all, one, nil
-		}
-	}
-	var names []string
-	for _, one := range all {
-		names = append(names, one.Name)
-	}
-	return nil, nil, usage(fmt.Errorf("--model %s: %s has %s", m.name, name, strings.Join(names, " ")))
 }

@@ -33,21 +33,39 @@ type conformModes struct {
 
 func (m *conformModes) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringSliceVar(&m.without, "filter-dtype", nil, "leave out cases with an argument of these dtypes, such as float64,int64")
-	fl.BoolVar(&m.nhwc, "nhwc", false, "give image arguments a channels-last layout: "+strings.Join(config.ChannelsLastFunctions(), " "))
-	fl.Var(wholeNumber(&m.minDim, 1), "nhwc-min-dim", "with --nhwc, leave images of fewer dimensions as they are (default 3)")
-	fl.BoolVar(&m.fourBytes, "four-bytes", false, "make index arguments int32 instead of int64: "+strings.Join(config.Int32Functions(), " "))
+	m.addChoice(cmd)
+	fl.BoolVar(&m.fourBytes, "four-bytes", false, "make index arguments int32 instead of int64: "+strings.Join(config.Int32Functions(), " ")+"; and take int32 results of "+strings.Join(config.Int32Results(), " "))
 	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass only, without gradients")
-	m.models.add(fl)
-	fl.Var(inFile(&m.deviceFile), "device-config", "a file that says for a device which cases to skip and which tolerances to use")
 	fl.Var(oneOf(&m.compat, "diopi"), "compat", `with "diopi", also say whether DIOPI's own, looser comparison would pass`)
 	m.debug = "0"
 	fl.Var(oneOf(&m.debug, "0", "1", "2"), "failure-debug-level", "what to print about each failure: 0 nothing more, 1 the case and the sums of its tensors, 2 the tensors too")
+}
+
+// addChoice adds the flags that choose cases.
+func (m *conformModes) addChoice(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringSliceVar(&m.without, "filter-dtype", nil, "leave out cases with an argument of these dtypes, such as float64,int64")
+	fl.BoolVar(&m.nhwc, "nhwc", false, "give image arguments a channels-last layout: "+strings.Join(config.ChannelsLastFunctions(), " "))
+	fl.Var(wholeNumber(&m.minDim, 1), "nhwc-min-dim", "with --nhwc, leave out images of fewer dimensions (default 3)")
+	m.models.add(fl)
+	fl.Var(inFile(&m.deviceFile), "device-config", "a file that says for a device which cases to skip and which tolerances to use")
 	needs(cmd, "nhwc-min-dim", "nhwc")
+	needs(cmd, "model-file", "model", "verbose", "html", "summary")
+	needs(cmd, "model-configs", "model")
+	bars(cmd, "model-configs", "model-file")
+	fl.SetNormalizeFunc(asDIOPI)
 }
 
 // load reads what the flags name.
 func (m *conformModes) load(base *baseline.Baseline, errs io.Writer) (err error) {
+	if err := m.choose(errs); err != nil {
+		return err
+	}
+	return m.open(base, errs)
+}
+
+// choose reads what the flags of addChoice name.
+func (m *conformModes) choose(errs io.Writer) (err error) {
 	m.modes = config.Modes{ChannelsLast: m.nhwc, MinDim: m.minDim, FourBytes: m.fourBytes}
 	for _, d := range m.without {
 		m.modes.Without = append(m.modes.Without, config.DType(strings.TrimSuffix(d, "_")))
@@ -59,11 +77,9 @@ func (m *conformModes) load(base *baseline.Baseline, errs io.Writer) (err error)
 		return err
 	}
 	if m.deviceFile != "" {
-		if err := m.device(errs); err != nil {
-			return err
-		}
+		return m.device(errs)
 	}
-	return m.open(base, errs)
+	return nil
 }
 
 func (m *conformModes) device(errs io.Writer) error {

@@ -113,13 +113,14 @@ in that file.`,
 	r.kept.add(fl)
 	r.modes.add(cmd)
 	bars(cmd, "json", "verbose", "failure-debug-level")
-	needs(cmd, "model-file", "model", "verbose", "html", "summary")
-	fl.SetNormalizeFunc(asDIOPI)
 	return cmd
 }
 
 func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) error {
-	err := idlePython(r.python, r.candidate)
+	args, err := r.modes.models.own(args)
+	if err == nil {
+		err = idlePython(r.python, r.candidate)
+	}
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ func declare() starlark.StringDict {
 		"slice": starlark.NewBuiltin("slice", makeSlice),
 		"Skip":  starlark.NewBuiltin("Skip", makeSkip),
 		"int":   starlark.NewBuiltin("int", makeInt),
+		"range": starlark.NewBuiltin("range", makeRange),
 	}
 	for op, name := range operators {
 		out[name] = starlark.NewBuiltin(op.String(), operate(op))
@@ -152,6 +153,26 @@ func makeInt(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwarg
 	return starlark.Call(t, starlark.Universe["int"], args, nil)
 }
 
+// makeRange is Python's range over as many integers as a config may hold, which
+// are counted at once: what runs over them takes a step for each.
+func makeRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := starlark.Call(t, starlark.Universe["range"], args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return v, spend(t, starlark.Len(v))
+}
+
+// spend counts elements that are made.
+func spend(t *starlark.Thread, n int) error {
+	spent, _ := t.Local(spentKey).(int)
+	if n > maxValues-spent {
+		return fmt.Errorf("this makes more than %d elements", maxValues)
+	}
+	t.SetLocal(spentKey, spent+n)
+	return nil
+}
+
 // spentKey is the thread-local count of the elements that operators have made.
 const spentKey = "conform.spent"
 
@@ -166,11 +187,9 @@ func operate(op syntax.Token) func(*starlark.Thread, *starlark.Builtin, starlark
 		if err != nil {
 			return nil, err
 		}
-		spent, _ := t.Local(spentKey).(int)
-		if spent += size; spent > maxValues {
-			return nil, fmt.Errorf("this makes more than %d elements", maxValues)
+		if err := spend(t, size); err != nil {
+			return nil, err
 		}
-		t.SetLocal(spentKey, spent)
 		if op == syntax.EQL || op == syntax.NEQ || op == syntax.LT || op == syntax.LE || op == syntax.GT || op == syntax.GE {
 			ok, err := starlark.Compare(op, x, y)
 			return starlark.Bool(ok), err

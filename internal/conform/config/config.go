@@ -44,23 +44,29 @@ type Config struct {
 	// Warnings tell what DIOPI would silently ignore or take differently than
 	// it reads.
 	Warnings []*Error
+	// Variable is the variable of a Python file that holds the config.
+	Variable string
 	entries  []*entry
 }
 
 // Load reads and checks a config: YAML of at most 1 MiB where the name ends in
-// .yaml or .yml, else Python of at most [MaxSource]. The error is an *Error.
+// .yaml, .yml or .json, else Python of at most [MaxSource]. The error is an *Error.
 func Load(name string, src []byte) (*Config, error) {
 	s, err := readSource(name, src)
 	if err != nil {
 		return nil, err
 	}
-	return check(s)
+	c, err := check(s)
+	if c != nil {
+		c.Variable = s.variable
+	}
+	return c, err
 }
 
-// readSource reads a file by the language that its name says.
+// readSource reads a file by the language that its name says; JSON is YAML too.
 func readSource(name string, src []byte) (*source, error) {
 	read, most := readPython, MaxSource
-	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" || ext == ".json" {
 		read, most = readYAML, maxYAML
 	}
 	if len(src) > most {
@@ -81,6 +87,7 @@ func (c *Config) Entries() []string {
 // source is a file that has been read but not checked.
 type source struct {
 	name     string
+	variable string // of Python
 	root     *Dict
 	locate   func(path []step) position
 	warnings []*Error

@@ -21,9 +21,9 @@ type Case struct {
 	// Item is the dict of the case as DIOPI's parser makes it.
 	Item *Dict
 
-	orders        map[string][]int // by argument, see Order
-	narrow        []string         // see Narrow
-	narrowResults bool
+	orders   map[string][]int // by argument, see Order
+	narrow   []string         // see Narrow
+	narrowAt *int             // see NarrowResult
 }
 
 // AppendJSON appends the case as one object without line ends: index, case,
@@ -40,6 +40,14 @@ func (c *Case) AppendJSON(b []byte) []byte {
 	}
 	b = c.tolerance().AppendJSON(append(b, `, "tol": `...))
 	return append(c.Item.AppendJSON(append(b, `, "item": `...)), '}')
+}
+
+// Same says whether a case of the same name asks for the same, wherever it
+// stands in its config.
+func (c *Case) Same(other *Case) bool {
+	moved := *other
+	moved.Index = c.Index
+	return string(c.AppendJSON(nil)) == string(moved.AppendJSON(nil))
 }
 
 func (c *Case) tolerance() *Dict {

@@ -34,13 +34,14 @@ type Model struct {
 	Functions []string
 }
 
-// relayout says which arguments of a function are images.
+// relayout says which arguments of a function are images, and of how many
+// spatial dimensions: 0 for any.
 type relayout struct {
-	spatial int // dimensions; 0 for as many as there are beside batch and channels
+	spatial int
 	args    []string
 }
 
-// images are the functions of the NHWC mode, after DIOPI's nhwc_op.
+// images are the functions of the NHWC mode, as in DIOPI's nhwc_op.
 var images = map[string]relayout{
 	"conv2d":              {2, []string{"input", "weight"}},
 	"conv3d":              {3, []string{"input", "weight"}},
@@ -54,31 +55,34 @@ var images = map[string]relayout{
 	"max_pool3d":          {3, []string{"input"}},
 	"interpolate":         {0, []string{"input"}},
 	"pad":                 {0, []string{"input"}},
-	"roi_align":           {2, []string{"input"}},
+	"roi_align":           {0, []string{"input"}},
 }
 
-// indices are the arguments that the four-bytes mode makes int32, after
-// DIOPI's dtype_op.
+// indices are the arguments that the four-bytes mode makes int32, as in DIOPI's
+// dtype_op.
 var indices = map[string][]string{
-	"cross_entropy": {"target"},
-	"ctc_loss":      {"targets", "input_lengths", "target_lengths"},
-	"embedding":     {"input"},
-	"gather":        {"index"},
-	"index":         {"idx1", "idx2", "idx3"},
-	"index_fill":    {"index"},
-	"index_put":     {"indices1", "indices2", "indices3"},
-	"index_select":  {"index"},
-	"nll_loss":      {"target"},
-	"nll_loss_v2":   {"target"},
-	"one_hot":       {"input"},
-	"scatter":       {"index"},
+	"binary_cross_entropy_with_logits": {"pos_weight"},
+	"cross_entropy":                    {"target"},
+	"ctc_loss":                         {"targets", "input_lengths", "target_lengths"},
+	"embedding":                        {"input"},
+	"gather":                           {"index"},
+	"index":                            {"idx1", "idx2"},
+	"index_fill":                       {"index"},
+	"index_put":                        {"indices1", "indices2"},
+	"index_select":                     {"index"},
+	"nll_loss":                         {"target"},
+	"one_hot":                          {"input"},
+	"scatter":                          {"index"},
 }
 
-// counted are the functions whose int64 results may be int32 in the four-bytes
-// mode, after DIOPI's dtype_out_op.
-var counted = []string{
-	"max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
-	"max", "min", "sort", "topk", "unique", "argmax", "one_hot",
+// counted are the results that may be int32 in the four-bytes mode, by their
+// position among the results of the function: those that DIOPI's functions make
+// int32, which are more than its dtype_out_op lists.
+var counted = map[string]int{
+	"max_pool1d": 1, "max_pool2d": 1, "max_pool3d": 1,
+	"adaptive_max_pool1d": 1, "adaptive_max_pool2d": 1, "adaptive_max_pool3d": 1,
+	"max": 1, "min": 1, "sort": 1, "topk": 1, "unique": 1,
+	"argmax": 0, "argmin": 0, "argsort": 0, "one_hot": 0, "arange": 0, "randperm": 0,
 }
 
 // ChannelsLastFunctions are the functions that the NHWC mode changes, sorted.
@@ -87,6 +91,10 @@ func ChannelsLastFunctions() []string { return sortedKeys(images) }
 // Int32Functions are the functions whose arguments the four-bytes mode changes,
 // sorted.
 func Int32Functions() []string { return sortedKeys(indices) }
+
+// Int32Results are the functions of which the four-bytes mode takes an int32
+// result for an int64 one, sorted.
+func Int32Results() []string { return sortedKeys(counted) }
 
 func sortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
@@ -122,11 +130,26 @@ func (m *Modes) Check(c *Config) error {
 
 // Takes says whether the case is among those that were asked for, by function
 // and model.
-func (m *Modes) Takes(c *Case) bool {
+func (m *Modes) Takes(c *Case) bool { return m.unasked(c) == "" }
+
+// unasked says why the case is not among those; empty where it is.
+func (m *Modes) unasked(c *Case) string {
 	if len(m.Functions) > 0 && !slices.Contains(m.Functions, c.Function) {
-		return false
+		return "--fname does not name " + c.Function
 	}
-	return m.Model == nil || slices.Contains(m.Model.Functions, c.Function)
+	if m.Model != nil && !slices.Contains(m.Model.Functions, c.Function) {
+		return m.Model.Name + " does not call " + c.Function
+	}
+	return ""
+}
+
+// LeavesOut says why the modes leave the case out; empty where they do not.
+func (m *Modes) LeavesOut(c *Case) string {
+	if why := m.unasked(c); why != "" {
+		return why
+	}
+	_, why := m.Apply(c)
+	return why
 }
 
 // Apply returns the case as a candidate is to run it, or the reason why it
@@ -168,26 +191,38 @@ func (c *Case) channelsLast(least int) (*Case, string) {
 			continue
 		}
 		n := len(shape)
-		if n < least || n > 5 {
-			return c, fmt.Sprintf("--nhwc takes %d to 5 dimensions, and %s has %d", least, name, n)
+		if n < least || n > maxImage {
+			return c, fmt.Sprintf("--nhwc takes %d to %d dimensions, and %s has %d", least, maxImage, name, n)
 		}
-		if order := channelsLastOrder(n, r.spatial); order != nil {
+		order := channelsLastOrder(n, r.spatial)
+		if order == nil && n >= minImage {
+			return c, fmt.Sprintf("--nhwc has no layout for %s of %d dimensions, where %s takes images of %d", name, n, c.Function, r.spatial)
+		}
+		if explicit := a.Get(string(name) + "stride"); order != nil && explicit == nil {
 			out.orders[string(name)] = order
 		}
 	}
 	return &out, ""
 }
 
+// An image has a channel and up to three spatial dimensions, and may be one of a
+// batch.
+const (
+	minImage = 3
+	maxImage = 5
+)
+
 // channelsLastOrder is the order in memory, outermost first, of n dimensions
-// with the channels last; nil where there is no such layout. The channels come
-// before the spatial dimensions, of which there are all but two for 0.
+// with the channel last; nil where there is no such layout. As in DIOPI three
+// dimensions have no batch, also where (N, C, L) is meant, and four have none
+// where the spatial dimensions are three.
 func channelsLastOrder(n, spatial int) []int {
-	if spatial == 0 {
-		spatial = n - 2
-	}
-	channel := n - spatial - 1
-	if channel != 0 && channel != 1 || spatial < 1 {
+	channel := 1
+	switch {
+	case n < minImage || n > maxImage || n == minImage && spatial == 3 || n == maxImage && spatial == 2:
 		return nil
+	case n == minImage, n == 4 && spatial == 3:
+		channel = 0
 	}
 	order := make([]int, 0, n)
 	for i := range n {
@@ -202,8 +237,32 @@ func channelsLastOrder(n, spatial int) []int {
 func (c *Case) fourBytes() *Case {
 	out := *c
 	out.narrow = indices[c.Function]
-	out.narrowResults = slices.Contains(counted, c.Function)
+	if at, ok := counted[c.Function]; ok && c.countsFreely() {
+		out.narrowAt = &at
+	}
 	return &out
+}
+
+// countsFreely says that the case has the result of counted, and that nothing in
+// it asks for a dtype: arange and randperm are int32 where none is given, and
+// arange of no float; the second result of unique is the inverse or the counts.
+func (c *Case) countsFreely() bool {
+	para, _ := c.Item.Get("para").(*Dict)
+	if para == nil {
+		para = &Dict{}
+	}
+	switch c.Function {
+	case "unique":
+		return para.Get("return_inverse") == Bool(true)
+	case "arange", "randperm":
+		for _, k := range para.Keys() {
+			_, float := para.Get(k).(Float)
+			if float || k == "dtype" && para.Get(k) != (None{}) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Order returns the order in memory of an argument's dimensions, outermost
@@ -214,5 +273,6 @@ func (c *Case) Order(arg string) []int { return c.orders[arg] }
 // config says int64.
 func (c *Case) Narrow(arg string) bool { return slices.Contains(c.narrow, arg) }
 
-// NarrowResults says that int64 results may be int32: the four-bytes mode.
-func (c *Case) NarrowResults() bool { return c.narrowResults }
+// NarrowResult says that the result at a position among those of the function
+// may be int32 where it is int64: the four-bytes mode.
+func (c *Case) NarrowResult(at int) bool { return c.narrowAt != nil && *c.narrowAt == at }

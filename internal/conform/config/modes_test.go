@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,15 @@ func TestChannelsLast(t *testing.T) {
 		{"'a': dict(name=['max_pool2d'], tensor_para=dict(args=[dict(shape=[(3, 4, 5)])]))", 0, []int{1, 2, 0}, ""},
 		{"'a': dict(name=['max_pool2d'], tensor_para=dict(args=[dict(shape=[(3, 4, 5)])]))", 4, nil, "--nhwc takes 4 to 5 dimensions, and input has 3"},
 		{"'a': dict(name=['conv3d'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5, 6)])]))", 0, []int{0, 2, 3, 4, 1}, ""},
-		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3, 4)])]))", 0, []int{0, 2, 1}, ""},
+		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3, 4)])]))", 0, []int{1, 2, 0}, ""},
+		{"'a': dict(name=['adaptive_avg_pool3d'], tensor_para=dict(args=[dict(shape=[(3, 4, 5, 6)])]))", 0, []int{1, 2, 3, 0}, ""},
+		{"'a': dict(name=['interpolate'], tensor_para=dict(args=[dict(shape=[(3, 4, 5, 6)])]))", 0, []int{0, 2, 3, 1}, ""},
+		{"'a': dict(name=['pad'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5, 6)])]))", 0, []int{0, 2, 3, 4, 1}, ""},
+		{"'a': dict(name=['pad'], tensor_para=dict(args=[dict(shape=[(1, 2, 3, 4, 5, 6)])]))", 0, nil, "--nhwc takes 3 to 5 dimensions, and input has 6"},
+		{"'a': dict(name=['conv3d'], tensor_para=dict(args=[dict(shape=[(3, 4, 5)])]))", 0, nil, "--nhwc has no layout for input of 3 dimensions, where conv3d takes images of 3"},
+		{"'a': dict(name=['conv2d'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5, 6)])]))", 0, nil, "--nhwc has no layout for input of 5 dimensions, where conv2d takes images of 2"},
+		{"'a': dict(name=['conv2d'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)], stride=[(60, 20, 5, 1)])]))", 0, nil, ""},
+		{"'a': dict(name=['conv2d'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)], stride=[None])]))", 0, []int{0, 2, 3, 1}, ""},
 		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3)])]))", 0, nil, "--nhwc takes 3 to 5 dimensions, and input has 2"},
 		{"'a': dict(name=['batch_norm'], tensor_para=dict(args=[dict(shape=[(2, 3)])]))", 2, nil, ""},
 		{"'a': dict(name=['relu'], tensor_para=dict(args=[dict(shape=[(2, 3, 4, 5)])]))", 0, nil, ""},
@@ -67,12 +76,46 @@ func TestChannelsLast(t *testing.T) {
 func TestFourBytes(t *testing.T) {
 	gather := only(t, "'a': dict(name=['gather'], tensor_para=dict(args=[dict(ins=['input', 'index'], shape=[(2,)])]))")[0]
 	out, _ := (&Modes{FourBytes: true}).Apply(gather)
-	if out.Narrow("input") || !out.Narrow("index") || out.NarrowResults() || gather.Narrow("index") {
+	if out.Narrow("input") || !out.Narrow("index") || out.NarrowResult(0) || gather.Narrow("index") {
 		t.Error("gather: index alone is narrowed, in the new case alone")
 	}
-	topk := only(t, "'a': dict(name=['topk'], tensor_para=dict(args=[dict(shape=[(2,)])]))")[0]
-	if out, _ := (&Modes{FourBytes: true}).Apply(topk); !out.NarrowResults() {
-		t.Error("topk: its indices may be int32")
+	for args, want := range map[string][]string{
+		"binary_cross_entropy_with_logits": {"pos_weight"},
+		"index":                            {"idx1", "idx2"},
+		"index_put":                        {"indices1", "indices2"},
+		"nll_loss_v2":                      nil,
+	} {
+		one := only(t, "'a': dict(name=['"+args+"'], tensor_para=dict(args=[dict(shape=[(2,)])]))")[0]
+		out, _ := (&Modes{FourBytes: true}).Apply(one)
+		for _, name := range []string{"input", "target", "pos_weight", "idx1", "idx2", "idx3", "indices1", "indices2", "indices3"} {
+			if out.Narrow(name) != slices.Contains(want, name) {
+				t.Errorf("%s: %s is int32: %v", args, name, out.Narrow(name))
+			}
+		}
+	}
+}
+
+// TestFourBytesResults: results by their position, -1 for none.
+func TestFourBytesResults(t *testing.T) {
+	for _, c := range []struct {
+		function, para string
+		at             int
+	}{
+		{"topk", "", 1}, {"max_pool1d", "", 1}, {"argmax", "", 0}, {"argmin", "", 0}, {"argsort", "", 0}, {"relu", "", -1},
+		{"unique", "return_inverse=[True]", 1}, {"unique", "return_inverse=[False], return_counts=[True]", -1},
+		{"arange", "end=[4]", 0}, {"arange", "end=[4.0]", -1}, {"arange", "end=[4], dtype=[np.int64]", -1}, {"arange", "end=[4], dtype=[None]", 0},
+		{"randperm", "n=[4]", 0}, {"randperm", "n=[4], dtype=[np.int64]", -1},
+	} {
+		one := only(t, "'a': dict(name=['"+c.function+"'], para=dict("+c.para+"), tensor_para=dict(args=[dict(shape=[(2,)])]))")[0]
+		if c.para == "" {
+			one = only(t, "'a': dict(name=['"+c.function+"'], tensor_para=dict(args=[dict(shape=[(2,)])]))")[0]
+		}
+		out, _ := (&Modes{FourBytes: true}).Apply(one)
+		for at := range 3 {
+			if out.NarrowResult(at) != (at == c.at) || one.NarrowResult(at) {
+				t.Errorf("%s(%s): result %d may be int32: %v", c.function, c.para, at, out.NarrowResult(at))
+			}
+		}
 	}
 }
 

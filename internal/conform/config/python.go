@@ -20,9 +20,12 @@ const (
 // dialect is Starlark where a name may be assigned again, as in Python.
 var dialect = &syntax.FileOptions{GlobalReassign: true}
 
-// variable is the name by which DIOPI looks its config up; a model's config has
-// a name of its own.
-const variable = "diopi_configs"
+// variable is the name by which DIOPI looks its config up; that of a model's
+// config is the model's with modelSuffix.
+const (
+	variable    = "diopi_configs"
+	modelSuffix = "_config"
+)
 
 // readPython evaluates the dict of a .py config by Starlark.
 func readPython(name string, src []byte) (*source, error) {
@@ -59,17 +62,20 @@ func readPython(name string, src []byte) (*source, error) {
 	if err != nil {
 		return nil, &Error{File: name, Msg: err.Error()}
 	}
-	s.root = v.(*Dict)
+	s.root, s.variable = v.(*Dict), config
 	s.locate = func(path []step) position { return walk(g.assigned[config], path) }
 	return s, nil
 }
 
 // chosen is the name of the variable that holds the config.
 func chosen(file string, globals starlark.StringDict) (string, error) {
-	var dicts []string
+	var dicts, models []string
 	for _, name := range globals.Keys() {
 		if _, ok := globals[name].(*starlark.Dict); ok {
 			dicts = append(dicts, name)
+			if strings.HasSuffix(name, modelSuffix) {
+				models = append(models, name)
+			}
 		}
 	}
 	switch {
@@ -77,6 +83,8 @@ func chosen(file string, globals starlark.StringDict) (string, error) {
 		return variable, nil
 	case len(dicts) == 1:
 		return dicts[0], nil
+	case len(models) == 1:
+		return models[0], nil
 	case len(dicts) == 0:
 		return "", &Error{File: file, Msg: "no variable holds a dict of configs; want " + variable + " = {...}"}
 	}

@@ -6,7 +6,12 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plumb/suites"
 )
 
 const shared = "../../../../shared/data/"
@@ -36,6 +41,32 @@ func TestDevConfig(t *testing.T) {
 	}
 	if n != len(want) || n < 8000 {
 		t.Errorf("%d cases, want %d", n, len(want))
+	}
+}
+
+// TestModelsAreDIOPIs compares the models that Plumb ships with DIOPI's lists.
+func TestModelsAreDIOPIs(t *testing.T) {
+	src, err := os.ReadFile(shared + "diopi_models.json")
+	if err != nil {
+		t.Skip("no lists of models: ", err)
+	}
+	var want map[string][]string
+	if err := json.Unmarshal(src, &want); err != nil {
+		t.Fatal(err)
+	}
+	models, err := LoadModels("models.json", suites.Models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, m := range models {
+		got[m.Name] = m.Functions
+	}
+	for name := range want {
+		slices.Sort(want[name])
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != 43 {
+		t.Errorf("%d models (-want +got):\n%s", len(got), diff)
 	}
 }
 

@@ -17,7 +17,7 @@ type Lenient struct {
 	ATol, RTol    float64
 	MismatchRatio float64
 	// Sums compares the sums alone, as DIOPI does for each case that has the
-	// parameter sorted, whatever its value. The sums are taken in float64.
+	// parameter sorted, whatever its value, in numpy's dtype.
 	Sums bool
 }
 
@@ -57,17 +57,6 @@ func expanded(t *tensor.Tensor, shape []int) *tensor.Tensor {
 		panic(err) // BroadcastShapes allowed it
 	}
 	return out
-}
-
-func summed(t *tensor.Tensor) *tensor.Tensor {
-	var sum complex128
-	for i := range t.Len() {
-		sum += t.At(i)
-	}
-	if t.DType().IsComplex() {
-		return tensor.Scalar(tensor.C128, sum)
-	}
-	return tensor.Scalar(tensor.F64, sum)
 }
 
 // closeness is numpy.isclose(got, want, equal_nan=True) of one element, in the

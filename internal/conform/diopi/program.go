@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"plumb/internal/conform/config"
 	"plumb/internal/draw/choice"
@@ -18,6 +19,17 @@ import (
 // Result names the call of a case's program whose value is the case's output.
 // Where there are several they are Result+"0", Result+"1" and so on.
 const Result = "result"
+
+// Position tells where among the outputs of its function the value of a call is,
+// by the call's name; ok is false of a call that computes no output.
+func Position(call string) (at int, ok bool) {
+	number, ok := strings.CutPrefix(call, Result)
+	if !ok || number == "" {
+		return 0, ok
+	}
+	at, err := strconv.Atoi(number)
+	return at, err == nil
+}
 
 // Untranslated says why a case has no program.
 type Untranslated struct {
