@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plumb/internal/scratch"
 )
 
 // Forker is a process that has imported PyTorch, of which workers are forks: each
@@ -89,7 +91,7 @@ func (f *Forker) start(python string, env []string) error {
 		return err
 	}
 	f.host = conn.(*net.UnixConn)
-	if f.sources, err = os.MkdirTemp("", "plumb-worker-"); err != nil {
+	if f.sources, err = scratch.Dir("worker"); err != nil {
 		return err
 	}
 	if err := os.CopyFS(f.sources, sources); err != nil {
@@ -216,7 +218,7 @@ func (f *Forker) Close() {
 		unix.Kill(-f.cmd.Process.Pid, unix.SIGKILL)
 	}
 	<-f.gone
-	os.RemoveAll(f.sources)
+	_ = scratch.Remove(f.sources)
 }
 
 // forked starts a process as a fork.

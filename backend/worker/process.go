@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumb/backend"
+	"plumb/internal/scratch"
 )
 
 // lives counts the processes that were started.
@@ -83,7 +84,7 @@ func (w *Worker) start(ctx context.Context) error {
 	stop := context.AfterFunc(timeout, p.kill)
 	line, err := p.readLine()
 	stop()
-	os.RemoveAll(p.sources)
+	_ = scratch.Remove(p.sources)
 	if err == nil {
 		err = w.greet(line)
 	}
@@ -129,7 +130,7 @@ func (w *Worker) launch() (*process, error) {
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = processAttributes()
 	if err := p.connect(w.mem.file, w.config.Forker, w.settings()); err != nil {
-		os.RemoveAll(p.sources)
+		_ = scratch.Remove(p.sources)
 		return nil, err
 	}
 	return p, nil
@@ -138,7 +139,7 @@ func (w *Worker) launch() (*process, error) {
 // extract writes the Python sources, which are needed until the greeting, and
 // returns the path of the main one.
 func (p *process) extract() (string, error) {
-	dir, err := os.MkdirTemp("", "plumb-worker-")
+	dir, err := scratch.Dir("worker")
 	if err != nil {
 		return "", err
 	}

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"plumb/backend/open"
 	"plumb/conform"
@@ -134,6 +133,8 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitFault, errors.New("interrupted; the same command goes on from here")}
+	case errors.Is(err, syscall.ENOSPC):
+		return &exitError{exitFault, fmt.Errorf("%w; once there is room the same command goes on from here", err)}
 	case err != nil:
 		return harness(err)
 	}
@@ -185,8 +186,7 @@ func byFunction(c *config.Config, names []string) (func(string) bool, error) {
 
 // progressTo rewrites a line on a terminal; nil for anything else.
 func progressTo(w io.Writer) func(done, all int) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(w) {
 		return nil
 	}
 	return func(done, all int) {

@@ -34,7 +34,11 @@ func newConformHistory() *cobra.Command {
 prints a line per run: how many functions the candidate implements and how many
 cases pass. With a RUN (its number, or "last") it prints the tables of functions
 and dtypes and what failed; with --diff and two RUNs, the cases whose verdict
-changed from the first to the second.`,
+changed from the first to the second.
+
+With --diff the exit code is 1 where a case fails that did not fail before, 5
+where none does and a case that was judged is not, or the runs have no case in
+common, else 0.`,
 		Example: `  plumb conform history --store results.db
   plumb conform history --store results.db last
   plumb conform history --store results.db --diff 3 last
@@ -51,7 +55,7 @@ changed from the first to the second.`,
 	}
 	fl := cmd.Flags()
 	fl.Var(inFile(&h.path), "store", "the results store (default: $"+storeVariable+")")
-	fl.BoolVar(&h.diff, "diff", false, "compare two runs; the exit code is 1 when a case fails that did not fail before")
+	fl.BoolVar(&h.diff, "diff", false, "compare two runs")
 	fl.BoolVar(&h.json, "json", false, "one JSON object per run, result or change and line")
 	return cmd
 }
@@ -214,7 +218,7 @@ func (h *conformHistory) compare(s *store.Store, before, after *store.Run) error
 			fmt.Fprintln(h.out, kind+":")
 		}
 		fmt.Fprintf(h.out, "  %s: %s, was %s\n", caseName(c.Case, c.Variant), c.After, c.Before)
-		if c.Reason != "" && c.Kind == store.NewlyFailing {
+		if c.Reason != "" && (c.Kind == store.NewlyFailing || c.Kind == store.NoLongerJudged) {
 			fmt.Fprintf(h.out, "    %s\n", firstLineOf(c.Reason))
 		}
 		return nil
@@ -227,10 +231,26 @@ func (h *conformHistory) compare(s *store.Store, before, after *store.Run) error
 			return err
 		}
 	}
-	if counts[store.NewlyFailing] > 0 {
+	common, err := s.Common(before.ID, after.ID)
+	switch {
+	case err != nil:
+		return err
+	case counts[store.NewlyFailing] > 0:
 		return &exitError{exitFindings, nil}
+	case common == 0:
+		return nothing(fmt.Errorf("runs %d and %d have none in common", before.ID, after.ID))
+	case counts[store.NoLongerJudged] > 0:
+		return &exitError{exitNothing, fmt.Errorf("%s judged in run %d and not in run %d", were(counts[store.NoLongerJudged]), before.ID, after.ID)}
 	}
 	return nil
+}
+
+// were says how many cases were.
+func were(n int) string {
+	if n == 1 {
+		return "1 case was"
+	}
+	return fmt.Sprintf("%d cases were", n)
 }
 
 // compared writes the last lines of a comparison.
@@ -244,8 +264,8 @@ func compared(w io.Writer, s *store.Store, before, after *store.Run, counts map[
 			fmt.Fprintf(w, "only in run %d: %d\n", one[0].ID, n)
 		}
 	}
-	_, err := fmt.Fprintf(w, "from run %d to %d: %d newly failing, %d newly passing, %d changed otherwise\n",
-		before.ID, after.ID, counts[store.NewlyFailing], counts[store.NewlyPassing], counts[store.Changed])
+	_, err := fmt.Fprintf(w, "from run %d to %d: %d newly failing, %d no longer judged, %d newly passing, %d changed otherwise\n",
+		before.ID, after.ID, counts[store.NewlyFailing], counts[store.NoLongerJudged], counts[store.NewlyPassing], counts[store.Changed])
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -361,12 +362,26 @@ func (r *conformRun) write() error {
 	return errors.Join(errs...)
 }
 
+// writeReport writes a file beside its path and renames it, so that one that was
+// there stays where this one cannot be written. What is no regular file is
+// written to.
 func writeReport(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".plumb-*")
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	defer os.Remove(f.Name())
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
 }
 
 func indented(text string) string {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,32 +46,45 @@ type keeper struct {
 
 func (k *keeper) add(fl *pflag.FlagSet) {
 	fl.Var(outFile(&k.path), "store", "keep the results in this file, for plumb conform history (default: $"+storeVariable+", else none)")
-	fl.BoolVar(&k.resume, "resume", false, "continue the last interrupted run of the store that judged the same; start anew when there is none")
+	fl.BoolVar(&k.resume, "resume", false, "continue the last interrupted run that judged the same, start anew when there is none; without --store the results are kept in a file of the user's cache")
 }
 
 // named is the file, "" for none.
-func (k *keeper) named() string { return cmp.Or(k.path, os.Getenv(storeVariable)) }
+func (k *keeper) named() (string, error) {
+	path := cmp.Or(k.path, os.Getenv(storeVariable))
+	if path != "" || !k.resume {
+		return path, nil
+	}
+	return resumeStore()
+}
+
+// resumeStore is the store of --resume without one: a file of the user's cache.
+func resumeStore() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", usage(fmt.Errorf("--resume needs --store FILE: %w", err))
+	}
+	path := filepath.Join(cache, "plumb", "conform.db")
+	return path, os.MkdirAll(filepath.Dir(path), 0o755)
+}
 
 // keep opens the store, if there is one to be.
 func (r *conformRun) keep(args []string, cfg *baseline.RunConfig, stop context.CancelCauseFunc, errs io.Writer) error {
-	if r.kept.named() == "" {
-		if r.kept.resume {
-			return usage(errors.New("--resume needs --store FILE: the run goes on from the results in it"))
-		}
-		return nil
+	path, err := r.kept.named()
+	if err != nil || path == "" {
+		return err
 	}
 	row, err := r.storedRun(args)
 	if err != nil {
 		return err
 	}
 	r.kept.stop = stop
-	return r.kept.open(cfg, row, r.replay(cfg), errs)
+	return r.kept.open(path, cfg, row, r.replay(cfg), errs)
 }
 
 // open begins a run in the store, or goes on with one: what it has is handed to
 // replay, and its cases are not selected again.
-func (k *keeper) open(cfg *baseline.RunConfig, run *store.Run, replay func(*store.Result) error, errs io.Writer) (err error) {
-	path := k.named()
+func (k *keeper) open(path string, cfg *baseline.RunConfig, run *store.Run, replay func(*store.Result) error, errs io.Writer) (err error) {
 	if k.spare, err = newSpare(cfg); err != nil {
 		return harness(err)
 	}
@@ -319,7 +333,7 @@ func firstLineOf(text string) string {
 // interrupted says how to go on after an interruption.
 func (k *keeper) interrupted() string {
 	if k.store == nil {
-		return "interrupted"
+		return "interrupted; with --resume a run keeps what it has judged, and the same command goes on from there"
 	}
 	return "interrupted; the same command with --resume goes on from here"
 }

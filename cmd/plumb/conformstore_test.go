@@ -69,7 +69,16 @@ var untimed = cmp.Options{
 
 // TestConformResume interrupts a run twice: what it ends with is what a run has
 // that was not interrupted, and no case is judged twice.
-func TestConformResume(t *testing.T) {
+func TestConformResume(t *testing.T) { resumes(t, "") }
+
+// TestConformResumeWithoutStore: the same holds without --store.
+func TestConformResumeWithoutStore(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	resumes(t, filepath.Join(cache, "plumb", "conform.db"))
+}
+
+func resumes(t *testing.T, cache string) {
 	_, dir := generated(t)
 	path := filepath.Join(t.TempDir(), "results.db")
 	files := func(name string) []string {
@@ -87,6 +96,10 @@ func TestConformResume(t *testing.T) {
 
 	other := filepath.Join(t.TempDir(), "other.db")
 	again := slices.Concat(run, []string{other, "--resume"}, parts)
+	if cache != "" { // the store is one of the cache
+		other = cache
+		again = slices.Concat(run[:len(run)-1], []string{"--resume"}, parts)
+	}
 	judgedCases := 0
 	for i, lines := range []int{40, 300} {
 		err := interrupted(t, lines, again...)
@@ -115,7 +128,7 @@ func TestConformResume(t *testing.T) {
 	}
 	sameReports(t, whole, parts)
 
-	if _, errs, err := conformed(t, slices.Concat(run, []string{other, "--resume", "--fname", "relu"})...); err != nil || !strings.Contains(errs, "has no interrupted run of this baseline") {
+	if _, errs, err := conformed(t, slices.Concat(again, []string{"--fname", "relu"})...); err != nil || !strings.Contains(errs, "has no interrupted run of this baseline") {
 		t.Errorf("%v\n%s", err, errs)
 	}
 }
@@ -164,6 +177,11 @@ func TestConformHistory(t *testing.T) {
 	if _, _, err := conformed(t, "run", "--baseline", dir, "--store", path); exitCode(err) != exitFault {
 		t.Fatal(err)
 	}
+	for _, function := range []string{"relu", "tanh"} {
+		if _, _, err := conformed(t, "run", "--baseline", dir, "--fname", function); err != nil {
+			t.Fatal(err)
+		}
+	}
 	tests := []struct {
 		args []string
 		code int
@@ -171,11 +189,13 @@ func TestConformHistory(t *testing.T) {
 	}{
 		{nil, 0, []string{"run  started ", "1    20", "native     native ", "546    3/3          544     0       100.0%", "546    3/3          522     22"}},
 		{[]string{"--json"}, 0, []string{`{"id":1,"started":"20`, `"functions":3,"implemented":3,"passed":544,"failed":0,"unsupported":0,"skipped":0,"unrecorded":2}`}},
-		{[]string{"last"}, 0, []string{"run        3, 20", `flags      {"timeout":"2m0s"}`, "tanh      12       0  100.0%", "neg     498      22   95.8%", "functions   3 of 3 implemented", "fault many::neg_519.pth (float32)\n  "}},
+		{[]string{"3"}, 0, []string{"run        3, 20", `flags      {"timeout":"2m0s"}`, "tanh      12       0  100.0%", "neg     498      22   95.8%", "functions   3 of 3 implemented", "fault many::neg_519.pth (float32)\n  "}},
 		{[]string{"2", "--json"}, 0, []string{`{"run":{"id":2,`, `"device-config\":\"`, `"outcome":"skipped"`, `"dtypes":"float32","outcome":"passed","verdict":"aligned","compared":`}},
-		{[]string{"--diff", "1", "last"}, 1, []string{"newly failing:\n  many::neg_498.pth: fault, was aligned\n    ", "from run 1 to 3: 22 newly failing, 0 newly passing, 0 changed otherwise\n"}},
-		{[]string{"--diff", "3", "1"}, 0, []string{"newly passing:\n  many::neg_498.pth: aligned, was fault\n", "from run 3 to 1: 0 newly failing, 22 newly passing,"}},
-		{[]string{"--diff", "1", "2"}, 0, []string{"changed:\n  act::relu_3.pth: skipped, was aligned\n", "only in run 1: 3\n", "3 changed otherwise"}},
+		{[]string{"--diff", "1", "3"}, 1, []string{"newly failing:\n  many::neg_498.pth: fault, was aligned\n    ", "from run 1 to 3: 22 newly failing, 0 no longer judged, 0 newly passing, 0 changed otherwise\n"}},
+		{[]string{"--diff", "3", "1"}, 0, []string{"newly passing:\n  many::neg_498.pth: aligned, was fault\n", "from run 3 to 1: 0 newly failing, 0 no longer judged, 22 newly passing,"}},
+		{[]string{"--diff", "1", "2"}, exitNothing, []string{"no longer judged:\n  act::relu_3.pth: skipped, was aligned\n", "only in run 1: 3\n", "3 no longer judged"}},
+		{[]string{"--diff", "2", "1"}, 0, []string{"newly passing:\n  act::relu_3.pth: aligned, was skipped\n"}},
+		{[]string{"--diff", "4", "5"}, exitNothing, []string{"from run 4 to 5: 0 newly failing"}},
 		{[]string{"--diff", "1", "3", "--json"}, 1, []string{`{"case":"many::neg_498.pth","function":"neg","change":"newly failing","before":"aligned","after":"fault","reason":"`}},
 	}
 	for _, tt := range tests {
@@ -204,7 +224,6 @@ func TestConformStoreMistakes(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--resume needs --store FILE", []string{"run", "--baseline", dir, "--resume"}},
 		{"results.db: open: file is not a database", []string{"run", "--baseline", dir, "--store", text}},
 		{"there is no directory ", []string{"run", "--baseline", dir, "--junit", filepath.Join(dir, "none", "j.xml")}},
 		{"results.db: open: file is not a database", []string{"history", "--store", text}},

@@ -19,6 +19,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/open"
 	"plumb/internal/campaign/report"
+	"plumb/internal/scratch"
 )
 
 // The exit codes.
@@ -38,7 +39,12 @@ func Main() int {
 	defer stop()
 	context.AfterFunc(ctx, endSoon)
 	collectLess()
-	cmd, err := newRoot().ExecuteContextC(ctx)
+	scratch.Sweep()
+	out := &output{file: os.Stdout}
+	root := newRoot()
+	root.SetOut(out)
+	cmd, err := root.ExecuteContextC(ctx)
+	err = out.lost(err)
 	var e *exitError
 	switch {
 	case err == nil:
@@ -155,7 +161,8 @@ func newExitHelp() *cobra.Command {
 
   2  a mistake in the command or in a test; nothing else is said then
   1  findings: something speaks against a candidate
-  3  a fault: of Plumb, of a worker, of a recording
+  3  a fault: of Plumb, of a worker, of a recording, of a file that cannot be
+     written, standard output among them
   5  nothing was judged: all that was asked for is unsupported, skipped or too
      large, or the selection names nothing (-k zzzz); with --min-implemented also
      where fewer cases were judged than that. A sentence says why

@@ -193,7 +193,7 @@ func columns(out io.Writer) int {
 	if t, ok := out.(*inTurn); ok {
 		out = t.w
 	}
-	f, ok := out.(*os.File)
+	f, ok := out.(descriptor)
 	if !ok {
 		return usual
 	}

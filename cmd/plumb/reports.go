@@ -48,7 +48,7 @@ func isTerminal(w io.Writer) bool {
 	if t, ok := w.(*inTurn); ok {
 		w = t.w
 	}
-	f, ok := w.(*os.File)
+	f, ok := w.(descriptor)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -29,7 +29,7 @@ internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
 backend/native:             tensor op program graph nn backend internal/interp internal/draw/choice global
 internal/interp:            internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
-backend/worker:             tensor op program backend internal/refusal
+backend/worker:             tensor op program backend internal/refusal internal/scratch
 backend/worker/diopi:       tensor op nn program backend backend/worker internal/eager internal/interp
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
@@ -39,7 +39,7 @@ internal/draw/script:       tensor internal/draw/choice op program internal/draw
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
-internal/conform/baseline:  internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict internal/refusal
+internal/conform/baseline:  internal/scratch internal/campaign/drive tensor op program backend backend/recorded internal/safetensors internal/judge/compare internal/judge/verdict internal/refusal
 internal/judge/compare:     tensor op backend
 internal/judge:             internal/refusal tensor op nn program backend internal/judge/compare internal/judge/reffaults internal/judge/rounding internal/judge/verdict
 internal/judge/verdict:     internal/refusal tensor internal/draw/choice op program backend internal/judge/compare
@@ -55,7 +55,7 @@ internal/find/shrink:       tensor internal/draw/choice op program backend inter
 internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
 internal/campaign/store:    internal/campaign/report
-internal/campaign/report:   backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
+internal/campaign/report:   internal/scratch backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
 suites:
 baselines:
 .:                          tensor internal/onekernel internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module
@@ -64,11 +64,12 @@ internal/ranks:             tensor
 global:                     tensor op internal/ranks
 internal/variate:           tensor
 internal/spell:
+internal/scratch:
 internal/module:
 internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/recorded internal/campaign internal/campaign/report internal/judge internal/judge/verdict
 internal/onekernel:         tensor internal/draw/choice internal/draw/opcase op ops nn program backend backend/worker internal/judge internal/judge/compare internal/judge/verdict
-cmd/plumb:                  internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
+cmd/plumb:                  internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi
 internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi
 `

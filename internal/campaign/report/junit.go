@@ -14,6 +14,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/find/finding"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/scratch"
 )
 
 // The most that a test case of a JUnit file holds of each text, in bytes.
@@ -76,7 +77,7 @@ func NewJUnit(path, name string) (*JUnit, error) {
 	if err != nil {
 		return nil, err
 	}
-	spool, err := os.CreateTemp("", "plumb-junit-*")
+	spool, err := scratch.File("", "junit")
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
@@ -217,7 +218,7 @@ func (j *JUnit) Close() error {
 			j.fail(err)
 		}
 	}
-	return errors.Join(j.err, j.out.Close(), j.spool.Close(), os.Remove(j.spool.Name()))
+	return errors.Join(j.err, j.out.Close(), scratch.Discard(j.spool))
 }
 
 func (j *JUnit) write(w *bufio.Writer) error {

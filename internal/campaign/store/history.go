@@ -82,7 +82,8 @@ type Change struct {
 	Case     string `json:"case"`
 	Variant  string `json:"variant,omitempty"`
 	Function string `json:"function"`
-	// Kind is "newly failing", "newly passing", or "changed" where neither is so.
+	// Kind is "newly failing", "no longer judged", "newly passing", or "changed"
+	// where none of these is so.
 	Kind   string `json:"change"`
 	Before string `json:"before"` // the words; "skipped" where there is none
 	After  string `json:"after"`
@@ -91,16 +92,19 @@ type Change struct {
 
 // The kinds of changes.
 const (
-	NewlyFailing = "newly failing"
-	NewlyPassing = "newly passing"
-	Changed      = "changed"
+	NewlyFailing   = "newly failing"
+	NoLongerJudged = "no longer judged"
+	NewlyPassing   = "newly passing"
+	Changed        = "changed"
 )
 
 // Diff hands the changes from one run to another to each: what fails newly
-// first, then what passes newly, each in the order of the later run's baseline.
+// first, then what is no longer judged, then what passes newly, each in the order of the later run's baseline.
 func (s *Store) Diff(before, after int64, each func(*Change) error) error {
 	return s.query(`SELECT b.case_name, b.variant, b.function,
-			CASE WHEN b.outcome = 'failed' AND a.outcome <> 'failed' THEN 0 WHEN b.outcome = 'passed' AND a.outcome <> 'passed' THEN 1 ELSE 2 END AS kind,
+			CASE WHEN b.outcome = 'failed' AND a.outcome <> 'failed' THEN 0
+				WHEN a.outcome IN ('passed', 'failed') AND b.outcome NOT IN ('passed', 'failed') THEN 1
+				WHEN b.outcome = 'passed' AND a.outcome <> 'passed' THEN 2 ELSE 3 END AS kind,
 			coalesce(nullif(a.word, ''), a.outcome), coalesce(nullif(b.word, ''), b.outcome), b.reason
 		FROM results b JOIN results a ON a.run = ? AND a.case_name = b.case_name AND a.variant = b.variant
 		WHERE b.run = ? AND a.word <> b.word ORDER BY kind, b.position, b.variant`, []any{before, after}, func(rows *sql.Rows) error {
@@ -109,7 +113,7 @@ func (s *Store) Diff(before, after int64, each func(*Change) error) error {
 		if err := rows.Scan(&c.Case, &c.Variant, &c.Function, &kind, &c.Before, &c.After, &c.Reason); err != nil {
 			return err
 		}
-		c.Kind = []string{NewlyFailing, NewlyPassing, Changed}[kind]
+		c.Kind = []string{NewlyFailing, NoLongerJudged, NewlyPassing, Changed}[kind]
 		return each(&c)
 	})
 }
@@ -119,6 +123,13 @@ func (s *Store) Only(run, other int64) (n int, err error) {
 	err = s.query(`SELECT count(*) FROM results b WHERE b.run = ? AND NOT EXISTS
 		(SELECT 1 FROM results a WHERE a.run = ? AND a.case_name = b.case_name AND a.variant = b.variant)`, []any{run, other},
 		func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
+// Common counts the results that two runs have both.
+func (s *Store) Common(run, other int64) (n int, err error) {
+	err = s.query(`SELECT count(*) FROM results b JOIN results a ON a.run = ? AND a.case_name = b.case_name AND a.variant = b.variant
+		WHERE b.run = ?`, []any{other, run}, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
 }
 

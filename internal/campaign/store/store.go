@@ -100,6 +100,9 @@ func Read(path string) (*Store, error) {
 
 func open(path, mode string) (_ *Store, err error) {
 	s := &Store{path: path}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, s.fail("open", errors.New("it is not a regular file"))
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(s.fail("open", err), s.Close())
@@ -208,7 +211,8 @@ func (s *Store) transaction(ctx context.Context, do func(*sql.Tx) error) error {
 		return err
 	}
 	if err := do(tx); err != nil {
-		return errors.Join(err, tx.Rollback())
+		_ = tx.Rollback() // SQLite has done it where the disk is full
+		return err
 	}
 	return tx.Commit()
 }

@@ -151,12 +151,15 @@ func TestDiff(t *testing.T) {
 	want := []Change{
 		{Case: "a_3", Function: "a", Kind: NewlyFailing, Before: "aligned", After: "timeout"},
 		{Case: "a_4", Function: "a", Kind: NewlyFailing, Before: "unsupported", After: "misaligned"},
+		{Case: "a_5", Function: "a", Kind: NoLongerJudged, Before: "aligned", After: "skipped"},
 		{Case: "a_1", Function: "a", Kind: NewlyPassing, Before: "misaligned", After: "aligned"},
 		{Case: "a_2", Function: "a", Kind: Changed, Before: "misaligned", After: "crash"},
-		{Case: "a_5", Function: "a", Kind: Changed, Before: "aligned", After: "skipped"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if n, err := s.Common(1, 2); err != nil || n != 7 {
+		t.Errorf("%d results in common, %v, want 7", n, err)
 	}
 	for _, tt := range []struct{ run, other, want int64 }{{1, 2, 1}, {2, 1, 2}} {
 		if n, err := s.Only(tt.run, tt.other); err != nil || int64(n) != tt.want {

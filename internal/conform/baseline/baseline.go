@@ -42,6 +42,8 @@ const Version = 3
 const (
 	manifestName = "manifest.json"
 	journalName  = "unfinished.jsonl"
+	// unfinishedName is the pattern of files that are being written.
+	unfinishedName = ".plumb-*"
 )
 
 // The most that the parts of a baseline may hold, in bytes or by number, so
@@ -167,8 +169,20 @@ func OpenFS(fsys fs.FS, dir string) (*Baseline, error) {
 	return b, nil
 }
 
+// openRegular opens a file of bytes; a FIFO would wait without end.
+func (in folder) openRegular(name string) (fs.File, error) {
+	info, err := fs.Stat(in, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", in.join(name))
+	}
+	return in.Open(name)
+}
+
 func (in folder) readAtMost(name string, most int64) ([]byte, error) {
-	f, err := in.Open(name)
+	f, err := in.openRegular(name)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +305,7 @@ func writeLines[T any](b *bytes.Buffer, list []T) error {
 
 // writeFile writes a file beside its path and renames it.
 func writeFile(path string, write func(w io.Writer) error) (File, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".plumb-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), unfinishedName)
 	if err != nil {
 		return File{}, err
 	}
@@ -322,15 +336,32 @@ func (c *counter) Write(b []byte) (int, error) {
 // verify reports how a file differs from what the manifest says; nil when it
 // does not.
 func (f *File) verify(in folder) error {
-	path := in.join(f.Name)
-	r, err := in.Open(f.Name)
+	r, err := f.open(in)
+	if err == nil {
+		r.Close()
+	}
+	return err
+}
+
+// open opens a file that is what the manifest says, to read it from its begin.
+// The error says how it differs.
+func (f *File) open(in folder) (fs.File, error) {
+	r, err := in.openRegular(f.Name)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is missing", path)
+		return nil, fmt.Errorf("%s is missing", in.join(f.Name))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer r.Close()
+	if err := f.hold(r, in.join(f.Name)); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// hold holds an open file to what the manifest says, and goes back to its begin.
+func (f *File) hold(r fs.File, path string) error {
 	info, err := r.Stat()
 	if err != nil {
 		return err
@@ -349,7 +380,12 @@ func (f *File) verify(in folder) error {
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != f.SHA256 {
 		return fmt.Errorf("%s is corrupt: its SHA-256 is %s, recorded was %s", path, sum, f.SHA256)
 	}
-	return nil
+	back, ok := r.(io.Seeker)
+	if !ok {
+		return fmt.Errorf("%s cannot be read twice", path)
+	}
+	_, err = back.Seek(0, io.SeekStart)
+	return err
 }
 
 // Bytes returns the size of all files but the manifest.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -19,6 +20,7 @@ import (
 	"plumb/backend/recorded"
 	"plumb/internal/judge/compare"
 	"plumb/internal/safetensors"
+	"plumb/internal/scratch"
 	"plumb/tensor"
 )
 
@@ -47,6 +49,9 @@ func TestDamagedFiles(t *testing.T) {
 	}{
 		{"truncated", "is truncated: it has 50 bytes", func(t *testing.T, path string) { must(t, os.Truncate(path, 50)) }},
 		{"flipped", "is corrupt: its SHA-256", func(t *testing.T, path string) { flip(t, path, 100) }},
+		{"FIFO", "is not a regular file", func(t *testing.T, path string) {
+			must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)))
+		}},
 		{"missing", "is missing", func(t *testing.T, path string) { must(t, os.Remove(path)) }},
 		{"longer", "is longer than it was", func(t *testing.T, path string) {
 			b, err := os.ReadFile(path)
@@ -62,6 +67,31 @@ func TestDamagedFiles(t *testing.T) {
 				t.Error(strings.Join(lines, "\n"))
 			}
 		})
+	}
+}
+
+// TestRecordingsOfOneDirectory: one process records into a directory at a time,
+// and removes what one that was killed had begun to write.
+func TestRecordingsOfOneDirectory(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".plumb-123")
+	must(t, os.WriteFile(left, []byte("half"), 0o644))
+	release, _ := scratch.Lock(dir)
+	cfg := toyGen(dir, toyCases(2, 3))
+	if _, err := Gen(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), "another process is recording") {
+		t.Errorf("%v", err)
+	}
+	release()
+	if _, err := Gen(context.Background(), cfg); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("what was half written is there: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(dir, manifestName)))
+	must(t, syscall.Mkfifo(filepath.Join(dir, manifestName), 0o644))
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "manifest.json is not a regular file") {
+		t.Errorf("%v", err)
 	}
 }
 

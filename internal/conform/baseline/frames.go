@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/zstd"
+
+	"plumb/internal/scratch"
 )
 
 // frames writes Zstandard frames of up to frameBytes each. Bytes that do not
@@ -134,7 +136,7 @@ type spool struct {
 }
 
 func newSpool(dir string) (*spool, error) {
-	file, err := os.CreateTemp(dir, ".plumb-*")
+	file, err := scratch.File(dir, "shard")
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +148,7 @@ func newSpool(dir string) (*spool, error) {
 }
 
 func (s *spool) close() {
-	s.file.Close()
-	os.Remove(s.file.Name())
+	_ = scratch.Discard(s.file)
 }
 
 // copyTo writes all frames.

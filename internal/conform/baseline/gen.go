@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +15,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
+	"plumb/internal/scratch"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -67,8 +70,16 @@ func Gen(ctx context.Context, cfg GenConfig) (*Manifest, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	release, taken := scratch.Lock(cfg.Dir)
+	if taken {
+		return nil, fmt.Errorf("%s: another process is recording into this directory", cfg.Dir)
+	}
+	defer release()
 	g := &generator{GenConfig: cfg, growth: map[string]int64{}}
 	if err := g.plan(); err != nil {
+		return nil, err
+	}
+	if err := g.sweep(); err != nil {
 		return nil, err
 	}
 	if err := g.resume(); err != nil {
@@ -77,6 +88,15 @@ func Gen(ctx context.Context, cfg GenConfig) (*Manifest, error) {
 	err := g.run(ctx)
 	m, writeErr := g.finish()
 	return m, errors.Join(err, writeErr)
+}
+
+// sweep removes what a recording that was killed has left half written.
+func (g *generator) sweep() error {
+	left, err := fs.Glob(g.files(), unfinishedName)
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(filepath.Join(g.Dir, name)))
+	}
+	return err
 }
 
 type generator struct {

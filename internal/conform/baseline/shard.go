@@ -119,10 +119,7 @@ type shardReader struct {
 // openShard verifies a shard and reads its text. The error names the file. The
 // reader has to be closed.
 func openShard(in folder, s *Shard) (*shardReader, error) {
-	if err := s.verify(in); err != nil {
-		return nil, err
-	}
-	f, err := in.Open(s.Name)
+	f, err := s.open(in)
 	if err != nil {
 		return nil, err
 	}
