@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,10 @@ type conformGen struct {
 	memory    int
 	only      string
 	models    modelFlags
+	seeded    bool
+	from      string // a baseline that is recorded again
+
+	first *baseline.Baseline // that of from
 }
 
 func newConformGen() *cobra.Command {
@@ -53,6 +58,9 @@ already be used.`,
   plumb conform gen --model resnet50 --model-configs model_config --out baseline`,
 		Args: takes(0, 1, "one CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if g.from != "" && len(args) > 0 {
+				return usage(fmt.Errorf("--from %s has the config: leave %s out", g.from, args[0]))
+			}
 			if cmd.Flags().Changed("timeout") {
 				if err := idleTimeout("--timeout", g.reference); err != nil {
 					return err
@@ -77,6 +85,9 @@ already be used.`,
 	fl.Var(memorySize(&g.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
 	fl.Var(inFile(&g.only), "only", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")
+	fl.BoolVar(&g.seeded, "seeded", false, "write no results, only what they have to be: --from makes the very same again where the reference is")
+	fl.Var(folder(&g.from), "from", "record again what this baseline was recorded from, and compare each file's bits with it")
+	bars(cmd, "from", "seed", "truth", "self-contained", "fname", "model", "seeded")
 	g.models.add(fl)
 	needs(cmd, "model-file", "model")
 	needs(cmd, "model-configs", "model")
@@ -93,7 +104,7 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 	if err != nil {
 		return err
 	}
-	config, src, err := configSource(args)
+	config, src, err := g.source(args)
 	if err != nil {
 		return err
 	}
@@ -106,6 +117,9 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 		return usage(err)
 	}
 	cases := conform.Recordable(c, g.seed, pick)
+	if g.first != nil {
+		cases = g.recorded(cases)
+	}
 	if g.only != "" {
 		if cases, err = onlyCases(cases, g.only); err != nil {
 			return usage(err)
@@ -119,7 +133,7 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 	cfg := baseline.GenConfig{
 		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
 		Cases: cases, Open: open, Jobs: g.jobs, Memory: int64(g.memory), Progress: progressTo(errs),
-		Truth: conform.Truth(g.truth),
+		Truth: conform.Truth(g.truth), Seeded: g.seeded,
 	}
 	if !g.self {
 		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
@@ -137,8 +151,45 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 		return &exitError{exitFault, fmt.Errorf("%w; once there is room the same command goes on from here", err)}
 	case err != nil:
 		return harness(err)
+	case g.first != nil:
+		return g.compare(m, out)
 	}
 	return nil
+}
+
+// source is the config, with --from that of the baseline, whose seed and truths
+// it takes over.
+func (g *conformGen) source(args []string) (name string, src []byte, err error) {
+	if g.from == "" {
+		return configSource(args)
+	}
+	if g.first, err = baseline.OpenSeeded(g.from); err != nil {
+		return "", nil, usage(err)
+	}
+	m := &g.first.Manifest
+	g.seed, g.self, g.truth = m.Seed, m.SelfContained, cmp.Or(m.Truth, baseline.NoTruth)
+	if src, err = g.first.Config(); err != nil {
+		return "", nil, usage(err)
+	}
+	return m.Config.Name, src, nil
+}
+
+// recorded are the cases that the first recording has.
+func (g *conformGen) recorded(cases []baseline.Case) []baseline.Case {
+	had := map[string]bool{}
+	for i := range g.first.Manifest.Cases {
+		had[g.first.Manifest.Cases[i].Name] = true
+	}
+	return slices.DeleteFunc(cases, func(c baseline.Case) bool { return !had[c.Name] })
+}
+
+// compare says whether the recording has the bits of the first one.
+func (g *conformGen) compare(m *baseline.Manifest, out io.Writer) error {
+	if err := g.first.Manifest.Differs(m); err != nil {
+		return &exitError{exitFault, fmt.Errorf("%s: %w", g.out, err)}
+	}
+	_, err := fmt.Fprintf(out, "  all bits are those of %s\n", g.from)
+	return err
 }
 
 // onlyCases are the cases whose names are the lines of a file.
@@ -218,6 +269,10 @@ func printBaseline(w io.Writer, dir string, m *baseline.Manifest, elapsed time.D
 	}
 	if !m.Complete {
 		fmt.Fprintln(w, "  not complete")
+		return
+	}
+	if m.Seeded {
+		fmt.Fprintf(w, "next: plumb conform gen --from %s --out NEW\n", dir)
 		return
 	}
 	fmt.Fprintf(w, "next: plumb conform run --baseline %s\n", dir)

@@ -50,7 +50,7 @@ func (m *conformModes) addChoice(cmd *cobra.Command) {
 	m.models.add(fl)
 	fl.Var(inFile(&m.deviceFile), "device-config", "a file that says for a device which cases to skip and which tolerances to use")
 	needs(cmd, "nhwc-min-dim", "nhwc")
-	needs(cmd, "model-file", "model", "verbose", "html", "summary")
+	needs(cmd, "model-file", "model", "verbose", "html", "summary", "markdown")
 	needs(cmd, "model-configs", "model")
 	bars(cmd, "model-configs", "model-file")
 	fl.SetNormalizeFunc(asDIOPI)
@@ -133,7 +133,9 @@ func (m *conformModes) dtypes(e *baseline.Entry) []string {
 func (m *conformModes) calls() map[string][]string {
 	out := map[string][]string{}
 	for _, one := range m.loaded {
-		out[one.Name] = one.Functions
+		if m.models.name == "" || strings.EqualFold(m.models.name, one.Name) {
+			out[one.Name] = one.Functions
+		}
 	}
 	return out
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -45,8 +43,7 @@ type conformRun struct {
 	json      bool
 	verbose   bool
 	memory    int
-	html      string
-	summarize string
+	pages     vendorPages
 	junitFile string
 	modes     conformModes
 	kept      keeper
@@ -54,6 +51,8 @@ type conformRun struct {
 
 	base    *baseline.Baseline
 	sink    report.Sink
+	before  *report.Conformance // of the run before, where there is one
+	earlier string              // which run that is
 	summary *report.Summary
 	rows    map[string]*report.Summary // by function
 	skipped int
@@ -107,8 +106,8 @@ in that file.`,
 	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
 	fl.Var(memorySize(&r.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
-	fl.Var(outFile(&r.html), "html", "write a page with the tables of functions, dtypes and models to this file")
-	fl.Var(outFile(&r.summarize), "summary", "write the contents of the --html page as JSON to this file")
+	r.pages.add(fl)
+	needs(cmd, "before", "html", "markdown", "summary")
 	fl.Var(outFile(&r.junitFile), "junit", "write JUnit XML for CI systems to this file: a testsuite per function")
 	fl.Var(quotaFlag(&r.least), "min-implemented", "exit with 5 where fewer cases are judged: a share of those that are asked, such as 40%, or a number")
 	r.kept.add(fl)
@@ -157,8 +156,8 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	err = errors.Join(err, r.kept.close(err == nil))
 	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
-	r.finish()
-	werr := r.write()
+	werr := r.finish()
+	werr = errors.Join(werr, r.write())
 	r.modes.warnUnused(errs)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -300,8 +299,11 @@ func testName(rec *baseline.Record) string { return caseName(rec.Entry.Name, rec
 
 // count adds a record to all tables and reports.
 func (r *conformRun) count(rec *baseline.Record) {
-	r.vendor.Add(r.vendorCase(rec))
+	one := r.vendorCase(rec)
+	r.vendor.Add(one)
+	r.vendor.Describe(one, vendorDetails(rec))
 	r.testCase(rec)
+	r.pages.leftOut(rec)
 	if rec.Skipped {
 		r.skipped++
 		return
@@ -349,39 +351,7 @@ func (r *conformRun) write() error {
 		r.junit.Properties = [][2]string{{"candidate", r.candidate}, {"reference", r.summary.Reference}, {"seed", fmt.Sprint(r.summary.Seed)}}
 		errs = append(errs, r.junit.Close())
 	}
-	if r.html != "" {
-		errs = append(errs, writeReport(r.html, r.vendor.HTML))
-	}
-	if r.summarize != "" {
-		errs = append(errs, writeReport(r.summarize, func(w io.Writer) error {
-			enc := json.NewEncoder(w)
-			enc.SetIndent("", "  ")
-			return enc.Encode(r.vendor)
-		}))
-	}
-	return errors.Join(errs...)
-}
-
-// writeReport writes a file beside its path and renames it, so that one that was
-// there stays where this one cannot be written. What is no regular file is
-// written to.
-func writeReport(path string, write func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".plumb-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.Rename(f.Name(), path)
+	return errors.Join(append(errs, r.pages.write(r.vendor))...)
 }
 
 func indented(text string) string {
@@ -389,8 +359,10 @@ func indented(text string) string {
 }
 
 // finish prints the table of the functions and the summary.
-func (r *conformRun) finish() {
+func (r *conformRun) finish() error {
+	r.vendor.About = r.about()
 	r.vendor.Finish()
+	err := r.compare()
 	if !r.json {
 		r.table()
 		fmt.Fprintln(r.out)
@@ -398,6 +370,7 @@ func (r *conformRun) finish() {
 		fmt.Fprintln(r.out)
 	}
 	r.sink.Summary(r.summary)
+	return err
 }
 
 func (r *conformRun) table() {

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/backend"
+	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/judge/compare"
@@ -79,7 +80,33 @@ func (r *conformRun) keep(args []string, cfg *baseline.RunConfig, stop context.C
 		return err
 	}
 	r.kept.stop = stop
+	if r.before, r.earlier, err = storedBefore(path, row); err != nil {
+		return usage(err)
+	}
 	return r.kept.open(path, cfg, row, r.replay(cfg), errs)
+}
+
+// storedBefore is the report of the last complete run of the store that had the
+// same baseline and candidate; nil where there is none.
+func storedBefore(path string, row *store.Run) (*report.Conformance, string, error) {
+	s, err := store.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.Close()
+	var last *store.Run
+	if err := s.Runs(func(one *store.Run) error {
+		if one.Complete && one.Baseline == row.Baseline && one.Candidate == row.Candidate {
+			last = one
+		}
+		return nil
+	}); err != nil || last == nil {
+		return nil, "", err
+	}
+	c := report.NewConformance(last.Candidate, last.Reference, last.Seed, nil)
+	err = s.Results(last.ID, func(one *store.Result) error { c.Add(conformanceCase(one)); return nil })
+	c.Finish()
+	return c, fmt.Sprintf("run %d of %s, candidate %s", last.ID, last.Started.Format(time.DateTime), last.CandidateVersion), err
 }
 
 // open begins a run in the store, or goes on with one: what it has is handed to

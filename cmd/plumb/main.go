@@ -40,7 +40,7 @@ func Main() int {
 	context.AfterFunc(ctx, endSoon)
 	collectLess()
 	scratch.Sweep()
-	out := &output{file: os.Stdout}
+	out := &stdout{file: os.Stdout}
 	root := newRoot()
 	root.SetOut(out)
 	cmd, err := root.ExecuteContextC(ctx)

@@ -9,18 +9,18 @@ import (
 // descriptor is what a terminal can be asked by.
 type descriptor interface{ Fd() uintptr }
 
-// output is the standard output of a command. A report that was not written
+// stdout is the standard output of a command. A report that was not written
 // whole is no report, so that the first error counts, whoever passed over it.
-type output struct {
+type stdout struct {
 	file *os.File
 	err  error
 }
 
 // Fd is the file's descriptor.
-func (o *output) Fd() uintptr { return o.file.Fd() }
+func (o *stdout) Fd() uintptr { return o.file.Fd() }
 
 // Write writes to the file, until that has failed.
-func (o *output) Write(b []byte) (int, error) {
+func (o *stdout) Write(b []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -30,11 +30,11 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 // WriteString is Write of a text.
-func (o *output) WriteString(s string) (int, error) { return o.Write([]byte(s)) }
+func (o *stdout) WriteString(s string) (int, error) { return o.Write([]byte(s)) }
 
 // lost is how a command ends that ends with err: with a fault where its output
 // was not written, unless it has findings or a mistake to tell.
-func (o *output) lost(err error) error {
+func (o *stdout) lost(err error) error {
 	if o.err == nil {
 		return err
 	}

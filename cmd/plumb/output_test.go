@@ -52,7 +52,7 @@ func TestOutputErrorsEndACommand(t *testing.T) {
 		{&exitError{exitFindings, nil}, exitFindings}, {&exitError{exitUsage, errors.New("x")}, exitUsage},
 		{&exitError{exitNothing, errors.New("x")}, exitFault},
 	} {
-		out := &output{file: full}
+		out := &stdout{file: full}
 		if got := out.lost(c.err); got != c.err {
 			t.Errorf("%v became %v before anything was written", c.err, got)
 		}

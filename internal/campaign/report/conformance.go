@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"plumb/internal/judge/verdict"
@@ -33,6 +34,7 @@ type Conformance struct {
 	Asked       int `json:"asked"` // functions of which a case was recorded
 	// Failures are the first cases that failed, at most MostFailures.
 	Failures []Failure `json:"failures"`
+	Details
 
 	functions, dtypes, models map[string]*ConformanceRow
 	calls                     map[string][]string // models by function
@@ -225,6 +227,7 @@ func (c *Conformance) Finish() {
 			c.models[m].Implemented++
 		}
 	}
+	c.finishDetails()
 }
 
 func sortedRows(rows map[string]*ConformanceRow) []*ConformanceRow {
@@ -269,7 +272,7 @@ func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 //go:embed conformance.html
 var conformancePage string
 
-var conformanceTemplate = template.Must(template.New("conformance").Funcs(template.FuncMap{"percent": percent}).Parse(conformancePage))
+var conformanceTemplate = template.Must(template.New("conformance").Funcs(template.FuncMap{"percent": percent, "join": func(list []string) string { return strings.Join(list, " ") }}).Parse(conformancePage))
 
 // HTML writes the report as one page without references to other files.
 func (c *Conformance) HTML(w io.Writer) error { return conformanceTemplate.Execute(w, c) }

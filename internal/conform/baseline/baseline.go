@@ -90,6 +90,8 @@ type Manifest struct {
 	SelfContained bool         `json:"self_contained"`
 	// Truth says of which cases the shards hold the truth; empty for none.
 	Truth TruthMode `json:"truth,omitempty"`
+	// Seeded says that there are no shards: Gen makes the very ones again.
+	Seeded bool `json:"seeded,omitempty"`
 	// Complete is false where the recording was interrupted.
 	Complete bool    `json:"complete"`
 	Shards   []Shard `json:"shards"`
@@ -149,6 +151,17 @@ func Open(dir string) (*Baseline, error) { return OpenFS(os.DirFS(dir), dir) }
 
 // OpenFS is Open of the root of a file system, which messages call by dir.
 func OpenFS(fsys fs.FS, dir string) (*Baseline, error) {
+	b, err := openAny(fsys, dir)
+	if err == nil && b.Manifest.Seeded {
+		return nil, fmt.Errorf("%s holds no results: plumb conform gen --from %s --out NEW makes them again, with the reference", dir, dir)
+	}
+	return b, err
+}
+
+// OpenSeeded opens a baseline to record it anew, one without results too.
+func OpenSeeded(dir string) (*Baseline, error) { return openAny(os.DirFS(dir), dir) }
+
+func openAny(fsys fs.FS, dir string) (*Baseline, error) {
 	files := folder{fsys, dir}
 	path := files.join(manifestName)
 	text, err := files.readAtMost(manifestName, maxManifest)
@@ -320,6 +333,16 @@ func writeFile(path string, write func(w io.Writer) error) (File, error) {
 		return File{}, err
 	}
 	return File{filepath.Base(path), n.n, hex.EncodeToString(h.Sum(nil))}, os.Rename(tmp.Name(), path)
+}
+
+// measureFile is writeFile without the file.
+func measureFile(path string, write func(w io.Writer) error) (File, error) {
+	h := sha256.New()
+	n := &counter{w: h}
+	if err := write(n); err != nil {
+		return File{}, err
+	}
+	return File{filepath.Base(path), n.n, hex.EncodeToString(h.Sum(nil))}, nil
 }
 
 type counter struct {

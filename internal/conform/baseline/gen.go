@@ -54,6 +54,8 @@ type GenConfig struct {
 	// time and memory than it saves bytes; nil tells of none.
 	Costly func(p *program.Program) bool
 	Truth  Truth
+	// Seeded writes no shards, only what they have to be.
+	Seeded bool
 	Jobs   int
 	Memory int64 // of the cases under way, in bytes
 	Shard  int64 // bytes of inputs in a shard; 0 is ShardBytes
@@ -114,7 +116,7 @@ type generator struct {
 // finish writes the manifest and ends the journal of a complete recording.
 func (g *generator) finish() (*Manifest, error) {
 	defer g.journal.Close()
-	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
+	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
 	if g.info != nil {
 		m.Reference = *g.info
 	}
@@ -275,7 +277,11 @@ func (l *genLane) Finish(_ context.Context, b *caseBatch) error {
 	if !b.last {
 		return nil
 	}
-	made, err := b.of.writer.write(filepath.Join(l.Dir, b.of.name))
+	by := writeFile
+	if l.Seeded {
+		by = measureFile
+	}
+	made, err := b.of.writer.write(filepath.Join(l.Dir, b.of.name), by)
 	if err != nil {
 		return err
 	}

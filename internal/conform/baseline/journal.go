@@ -20,6 +20,7 @@ type journalJSON struct {
 	Plumb     string                        `json:"plumb,omitempty"`
 	Self      bool                          `json:"self_contained,omitempty"`
 	Truth     TruthMode                     `json:"truth,omitempty"`
+	Seeded    bool                          `json:"seeded,omitempty"`
 	Reference *backend.Info                 `json:"reference,omitempty"`
 	Shard     *Shard                        `json:"shard,omitempty"`
 	IDs       string                        `json:"ids,omitempty"` // of the programs
@@ -63,7 +64,7 @@ func (g *generator) resume() error {
 func (g *generator) files() folder { return folder{os.DirFS(g.Dir), g.Dir} }
 
 func (g *generator) header() journalJSON {
-	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil, Truth: g.Truth.Mode}
+	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded}
 }
 
 func (g *generator) takeOver(old []byte) {
@@ -79,7 +80,7 @@ func (g *generator) takeOver(old []byte) {
 			return
 		}
 		if first {
-			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self || line.Truth != h.Truth {
+			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self || line.Truth != h.Truth || line.Seeded != h.Seeded {
 				return
 			}
 			continue
@@ -91,7 +92,7 @@ func (g *generator) takeOver(old []byte) {
 			continue
 		}
 		s := byName[line.Shard.Name]
-		if s == nil || s.ids() != line.IDs || line.Shard.Cases != len(s.cases) || line.Shard.verify(g.files()) != nil {
+		if s == nil || s.ids() != line.IDs || line.Shard.Cases != len(s.cases) || !g.Seeded && line.Shard.verify(g.files()) != nil {
 			continue
 		}
 		s.made, s.batches, s.refused = line.Shard, nil, map[int]map[string]Refusal{}

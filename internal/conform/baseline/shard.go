@@ -77,8 +77,8 @@ func (s *shardWriter) add(name string, v Variant, job *backend.Job, o, predicted
 	return nil
 }
 
-// write writes the shard as a file.
-func (s *shardWriter) write(path string) (Shard, error) {
+// write writes the shard as a file, by writeFile or measureFile.
+func (s *shardWriter) write(path string, by func(path string, write func(io.Writer) error) (File, error)) (Shard, error) {
 	text, err := json.Marshal(s.text)
 	if err = errors.Join(err, s.err); err != nil {
 		return Shard{}, err
@@ -87,7 +87,7 @@ func (s *shardWriter) write(path string) (Shard, error) {
 	if err != nil {
 		return Shard{}, err
 	}
-	f, err := writeFile(path, func(w io.Writer) error {
+	f, err := by(path, func(w io.Writer) error {
 		first, err := newFrames(w)
 		if err != nil {
 			return err
