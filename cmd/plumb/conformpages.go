@@ -99,12 +99,23 @@ func (r *conformRun) about() [][2]string {
 		flags = err.Error()
 	}
 	return [][2]string{
-		{"date", fmt.Sprintf("%s, %.1f s", r.started.Format(time.DateTime), r.summary.Elapsed.Seconds())},
+		{"date", r.started.Format(time.DateTime)},
+		{"time", r.spent()},
 		{"config", fmt.Sprintf("%s, SHA-256 %s", m.Config.Name, m.Config.SHA256)},
 		{"baseline", fmt.Sprintf("recorded by plumb %s, SHA-256 %s", m.Plumb, r.base.SHA256)},
 		{"flags", flags},
 		{"plumb", plumbVersion()},
 	}
+}
+
+// spent says what the run took, and how much of it the candidate's own calls:
+// the rest is Plumb's, and of the candidate's process what is no call.
+func (r *conformRun) spent() string {
+	text := fmt.Sprintf("%.1f s", r.summary.Elapsed.Seconds())
+	if calls := r.vendor.Took(); calls > 0 {
+		text += fmt.Sprintf("; %.1f s in the candidate's own calls", calls.Seconds())
+	}
+	return text + fmt.Sprintf("; %.1f CPU-s of Plumb's process", cpuTime().Seconds())
 }
 
 // compare compares with the run before, if there is one.

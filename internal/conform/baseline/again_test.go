@@ -44,8 +44,8 @@ func TestSeeded(t *testing.T) {
 // TestSeededGoesOn: what was measured before an interruption is not recorded again.
 func TestSeededGoesOn(t *testing.T) {
 	dir := t.TempDir()
-	cfg := toyGen(dir, toyCases(2, 40, 3, 30000, 6, 20000))
-	cfg.Seeded = true
+	cfg := toyGen(dir, toyCases(2, 40, 3, 30000, 6, 20000, 5, 7, 9, 11, 13, 15))
+	cfg.Seeded, cfg.Jobs, cfg.Shard = true, 1, 1
 	ctx, stop := context.WithCancel(context.Background())
 	cfg.Progress = func(done, all int) {
 		if done > 0 {

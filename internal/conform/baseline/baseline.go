@@ -184,7 +184,7 @@ func openAny(fsys fs.FS, dir string) (*Baseline, error) {
 
 // openRegular opens a file of bytes; a FIFO would wait without end.
 func (in folder) openRegular(name string) (fs.File, error) {
-	info, err := fs.Stat(in, name)
+	info, err := fs.Stat(in.FS, name)
 	if err != nil {
 		return nil, err
 	}
