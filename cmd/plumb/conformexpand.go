@@ -56,6 +56,7 @@ nothing is left out, else 1; with --diff 0 where the cases are the same, else 1.
 	x.modes.addChoice(cmd)
 	fl.BoolVar(&x.dropped, "dropped", false, "print the cases that are left out instead, each with the reason")
 	fl.Var(inFile(&x.diff), "diff", "print how the cases of this config differ: - are not in it, + are in it only, ~ are others of the same name")
+	needs(cmd, "model-file", "model")
 	bars(cmd, "dropped", "diff")
 	return cmd
 }

@@ -34,6 +34,7 @@ type conformModes struct {
 func (m *conformModes) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	m.addChoice(cmd)
+	needs(cmd, "model-file", "model", "verbose", "html", "summary", "markdown")
 	fl.BoolVar(&m.fourBytes, "four-bytes", false, "make index arguments int32 instead of int64: "+strings.Join(config.Int32Functions(), " ")+"; and take int32 results of "+strings.Join(config.Int32Results(), " "))
 	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass only, without gradients")
 	fl.Var(oneOf(&m.compat, "diopi"), "compat", `with "diopi", also say whether DIOPI's own, looser comparison would pass`)
@@ -50,7 +51,6 @@ func (m *conformModes) addChoice(cmd *cobra.Command) {
 	m.models.add(fl)
 	fl.Var(inFile(&m.deviceFile), "device-config", "a file that says for a device which cases to skip and which tolerances to use")
 	needs(cmd, "nhwc-min-dim", "nhwc")
-	needs(cmd, "model-file", "model", "verbose", "html", "summary", "markdown")
 	needs(cmd, "model-configs", "model")
 	bars(cmd, "model-configs", "model-file")
 	fl.SetNormalizeFunc(asDIOPI)

@@ -74,14 +74,14 @@ func (v *vendorPages) write(c *report.Conformance) error {
 }
 
 // vendorDetails are what a record tells beside its verdict.
-func vendorDetails(rec *baseline.Record) report.CaseDetails {
+func (r *conformRun) vendorDetails(rec *baseline.Record) report.CaseDetails {
 	d := report.CaseDetails{Mode: report.ModeForward, Kind: string(rec.Verdict.Kind), Elapsed: rec.Elapsed}
 	switch {
 	case rec.Variant == "inplace":
 		d.Mode = report.ModeInPlace
 	case rec.Variant != "":
 		d.Mode = rec.Variant
-	case len(rec.Program.Backward) > 0 && !rec.Verdict.ForwardOnly:
+	case r.backward(rec):
 		d.Mode = report.ModeBackward
 	}
 	for i := range rec.Program.Inputs {
@@ -89,6 +89,16 @@ func vendorDetails(rec *baseline.Record) report.CaseDetails {
 		d.Bytes += int64(tensor.NumElements(in.Shape) * in.DType.Size())
 	}
 	return d
+}
+
+// backward says that gradients are judged. Of a record out of the store, which
+// has no program, the config says whether they are asked for.
+func (r *conformRun) backward(rec *baseline.Record) bool {
+	if len(rec.Program.Calls) > 0 {
+		return len(rec.Program.Backward) > 0 && !rec.Verdict.ForwardOnly
+	}
+	c := r.modes.kit.Case(rec.Entry)
+	return c != nil && c.Differentiates() && !r.modes.forward && !r.kept.forwardOnly()
 }
 
 // about says what was run.

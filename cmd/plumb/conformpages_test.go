@@ -32,7 +32,7 @@ func TestConformReport(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"markdown": {
 			"# Conformance of " + broken, "| float32 | ", "| relu | forward | misaligned (value) | 4 | `relu::relu_", "## Slowest functions",
-			"| resnet50 | no | 0 of 20 | max_pool2d | relu | adaptive_avg_pool2d ", "| newly failing | relu |", "| baseline | recorded by plumb ",
+			"| resnet50 | no | 1 of 20 | argmax max_pool2d | relu | adaptive_avg_pool2d ", "| newly failing | relu |", "| baseline | recorded by plumb ",
 		},
 		"html":    {"<h2>Failures that are alike</h2>", "<h2>Networks</h2>", "<td>newly failing</td><td class=\"text\">relu</td>"},
 		"dropped": {"unsupported\tpool::max_pool2d_0.pth\tthe candidate does not support this program: "},

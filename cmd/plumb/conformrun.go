@@ -301,7 +301,7 @@ func testName(rec *baseline.Record) string { return caseName(rec.Entry.Name, rec
 func (r *conformRun) count(rec *baseline.Record) {
 	one := r.vendorCase(rec)
 	r.vendor.Add(one)
-	r.vendor.Describe(one, vendorDetails(rec))
+	r.vendor.Describe(one, r.vendorDetails(rec))
 	r.testCase(rec)
 	r.pages.leftOut(rec)
 	if rec.Skipped {

@@ -202,6 +202,9 @@ func newSpare(cfg *baseline.RunConfig) (*spare, error) {
 	return s, nil
 }
 
+// forwardOnly says that the candidate has no gradients, as far as it was asked.
+func (k *keeper) forwardOnly() bool { return k.spare != nil && k.spare.Info().ForwardOnly }
+
 // take returns the instance once, and nil after that.
 func (s *spare) take() backend.Backend {
 	s.mu.Lock()

@@ -272,7 +272,7 @@ func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 //go:embed conformance.html
 var conformancePage string
 
-var conformanceTemplate = template.Must(template.New("conformance").Funcs(template.FuncMap{"percent": percent, "join": func(list []string) string { return strings.Join(list, " ") }}).Parse(conformancePage))
+var conformanceTemplate = template.Must(template.New("conformance").Funcs(template.FuncMap{"percent": percent, "duration": duration, "join": func(list []string) string { return strings.Join(list, " ") }}).Parse(conformancePage))
 
 // HTML writes the report as one page without references to other files.
 func (c *Conformance) HTML(w io.Writer) error { return conformanceTemplate.Execute(w, c) }

@@ -134,7 +134,9 @@ func (d *Details) Describe(one ConformanceCase, more CaseDetails) {
 	case Unsupported:
 		row.Asked++
 	}
-	d.took(one, more.Elapsed)
+	if o := one.Outcome(); o == Passed || o == Failed {
+		d.took(one, more.Elapsed)
+	}
 }
 
 func (d *Details) cluster(one ConformanceCase, more CaseDetails) {
@@ -281,6 +283,17 @@ func (d *Details) Grid() [][]string {
 	return rows
 }
 
+// duration is a time as it is read.
+func duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	for unit := time.Second; unit > time.Nanosecond; unit /= 1000 {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
 // shown is a text of a cell of a table in Markdown.
 func shown(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(clip(text, mostCell))
@@ -293,7 +306,7 @@ const mostCell = 300
 var vendorMarkdown string
 
 var vendorTemplate = template.Must(template.New("vendor").Funcs(template.FuncMap{
-	"percent": percent, "shown": shown, "join": func(list []string) string { return strings.Join(list, " ") },
+	"percent": percent, "shown": shown, "duration": duration, "join": func(list []string) string { return strings.Join(list, " ") },
 }).Parse(vendorMarkdown))
 
 // Markdown writes the report as one page of Markdown.

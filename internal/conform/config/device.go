@@ -301,6 +301,14 @@ func (c *Case) DTypes() []string {
 	return out
 }
 
+// Differentiates says that an argument requires a gradient.
+func (c *Case) Differentiates() bool {
+	return slices.ContainsFunc(c.arguments(), func(a *Dict) bool {
+		list, ok := a.Get("requires_grad").(List)
+		return ok && len(list) == 1 && list[0] == Bool(true)
+	})
+}
+
 // first is the first element of a list, and else the value: DIOPI asks an
 // argument's requires_grad so.
 func first(v Value) Value {
