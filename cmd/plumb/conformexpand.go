@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -101,7 +102,7 @@ func (x *conformExpand) cases(c *config.Config, out io.Writer) error {
 		}
 	}
 	if n == 0 {
-		return &exitError{exitNothing, fmt.Errorf("no case is left of the config")}
+		return &exitError{exitNothing, errors.New("no case is left of the config")}
 	}
 	return nil
 }

@@ -260,7 +260,11 @@ func printBaseline(w io.Writer, dir string, m *baseline.Manifest, elapsed time.D
 			refused++
 		}
 	}
-	fmt.Fprintf(w, "%s: %d cases, %.1f MB, by %s %s in %.1fs\n", dir, len(m.Cases), float64(m.Bytes())/1e6, m.Reference.Name, m.Reference.Version, elapsed.Seconds())
+	size := fmt.Sprintf("%.1f MB", float64(m.Bytes())/1e6)
+	if m.Seeded {
+		size += " if its results were kept"
+	}
+	fmt.Fprintf(w, "%s: %d cases, %s, by %s %s in %.1fs\n", dir, len(m.Cases), size, m.Reference.Name, m.Reference.Version, elapsed.Seconds())
 	if refused > 0 {
 		fmt.Fprintf(w, "  %d refused by the reference\n", refused)
 	}

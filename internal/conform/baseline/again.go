@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -27,5 +28,5 @@ func (m *Manifest) Differs(again *Manifest) error {
 			text += fmt.Sprintf("; %s was %s, and is %s", side.what, side.before, side.now)
 		}
 	}
-	return fmt.Errorf("%s", text)
+	return errors.New(text)
 }
