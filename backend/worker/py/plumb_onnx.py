@@ -10,7 +10,7 @@ import plumb_onnxfile as onnxfile
 import plumb_subject
 from plumb_names import Unsupported
 from plumb_onnxengine import ENGINES
-from plumb_onnxrules import Rules
+from plumb_onnxwords import Parts
 from plumb_table import promoted
 
 SESSIONS = 256  # compiled models that are kept
@@ -36,7 +36,7 @@ class Node:
         self.results = [Tensor(None) for _ in range(outputs)]
 
 
-class ONNX(Rules, plumb_subject.Adapter):
+class ONNX(Parts, plumb_subject.Adapter):
     tensor_class = Tensor
     own = functional = True
     gradients = "program"
@@ -51,9 +51,6 @@ class ONNX(Rules, plumb_subject.Adapter):
     def gap(self, e):
         # Engines refuse by these what an operator of ONNX's does not take.
         return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError)) or type(e).__name__ in self.engine.refusals
-
-    def seed(self, n):
-        pass
 
     def dtype(self, name):
         if name not in onnxfile.TYPES or name in self.engine.absent:
@@ -187,7 +184,7 @@ class ONNX(Rules, plumb_subject.Adapter):
 
     def inside(self, index):
         """Returns an index without negative numbers, which ONNX counts from the end."""
-        return self.check(index, index.dtype == np.int64 and not (index.value < 0).any())
+        return self.check(index, index.dtype.kind == "i" and not (index.value < 0).any())
 
     def spatial(self, kind, n, t, *rest, outputs=1, **attributes):
         """Runs an operator on images of n dimensions, which may be without a batch."""
@@ -294,11 +291,6 @@ class ONNX(Rules, plumb_subject.Adapter):
         self.check(t, t.ndim == len(shape) and all(s <= d for s, d in zip(shape, t.shape)))
         return t if t.shape == tuple(shape) else self.op("Slice", t, [0] * t.ndim, shape)
 
-    def flipped(self, t, dims):
-        self.check(t, len({d % t.ndim for d in dims}) == len(dims))
-        n = len(dims)
-        return self.op("Slice", t, [-1] * n, [-(1 << 62)] * n, dims, [-1] * n) if n else self.op("Identity", t)
-
     def pads(self, t, pad):
         """Returns the widths of ONNX's Pad: all starts, then all ends."""
         k = len(pad) // 2
@@ -308,7 +300,13 @@ class ONNX(Rules, plumb_subject.Adapter):
 
     def indexed(self, t, index):
         """Reads by numbers, slices, None, an ellipsis, and one tensor of integers."""
-        parts = list(index) if isinstance(index, (tuple, list)) else [index]
+        parts = [self.literal(i, np.int64) if isinstance(i, list) else i for i in (index if isinstance(index, tuple) else [index])]
+        found = [i for i in parts if self.is_tensor(i)]
+        if len(parts) == 1 and found and found[0].dtype == bool:
+            return self.masked_rows(t, found[0])
+        if len(found) > 1 and found == parts[:len(found)]:
+            rest = parts[len(found):]
+            return self.indexed(self.at_points(t, found), (*[slice(None)] * max(i.ndim for i in found), *rest))
         used = sum(i is not None and i is not Ellipsis for i in parts)
         at = next((k for k, i in enumerate(parts) if i is Ellipsis), len(parts))
         parts[at:at + 1] = [slice(None)] * (t.ndim - used)
@@ -334,12 +332,14 @@ class ONNX(Rules, plumb_subject.Adapter):
         return t
 
     def resized(self, t, size, scale, mode, align):
-        """Resizes images as PyTorch does when it is given sizes."""
-        n, size = t.ndim - 2, self.given(size)
+        """Resizes images to sizes, or by factors."""
+        n = t.ndim - 2
         kinds = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
-        self.check(t, n > 0 and scale is None and {"nearest": n, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) == n)
+        self.check(t, n > 0 and {"nearest": n, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) == n)
         where = "asymmetric" if mode == "nearest" else "align_corners" if align else "pytorch_half_pixel" if mode != "bicubic" else "half_pixel"
-        return self.op("Resize", t, None, None, [*t.shape[:2], *self.each(size, n)], mode=kinds[mode], nearest_mode="floor",
+        scales = None if scale is None else Tensor(np.array([1, 1, *self.scaled(scale, n)], np.float32), True)
+        sizes = [*t.shape[:2], *self.each(size, n)] if scale is None else None
+        return self.op("Resize", t, None, scales, sizes, mode=kinds[mode], nearest_mode="floor",
                        coordinate_transformation_mode=where, cubic_coeff_a=-0.75)
 
 
