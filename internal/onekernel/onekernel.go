@@ -69,6 +69,8 @@ type Config struct {
 	Deterministic bool
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
+	// Time measures a kernel that is found right.
+	Time bool
 	// NoSandbox leaves the kernel's process what its user may do.
 	NoSandbox bool
 	// Forker, where it is set, is of what both processes are forks.
@@ -178,6 +180,7 @@ type Session struct {
 	refuses   string // what the reference said last to a call that it does not take
 	sandbox   sandbox
 	notes     []string
+	timing    *Timing           // nil where nobody asks
 	aligned   bool              // the kernel dies where its arguments are less aligned than PyTorch's
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
@@ -226,6 +229,9 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 		return s.nothing(nothing.reason), nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.time(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.compile(ctx); err != nil {
@@ -548,13 +554,6 @@ func (s *Session) enough() bool {
 	return failing >= shown
 }
 
-func (s *Session) withoutGradients(c *Case) {
-	c.Grad, c.program.Backward = false, nil
-	for i := range c.program.Inputs {
-		c.program.Inputs[i].RequiresGrad = false
-	}
-}
-
 // one runs a case on the kernel, then on the reference, and judges; nil where the
 // reference refuses too.
 func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
@@ -589,10 +588,11 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err := s.learn(ctx, c); err != nil {
 		return nil, err
 	}
-	if again, err := s.gradients(ctx, c, r); again || err != nil {
-		if err != nil {
-			return nil, err
-		}
+	again, err := s.gradients(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	if again || s.parted(c, r) {
 		return s.one(ctx, c)
 	}
 	r.verdict, err = s.judge.Judge(ctx, job, r.ref, r.kernel, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {

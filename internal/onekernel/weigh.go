@@ -234,7 +234,7 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 	if !changed {
 		return false, nil
 	}
-	p.Backward = nil
+	forward(p)
 	job := backend.NewJob(p)
 	ref, err := s.reference.Run(ctx, job)
 	if err != nil || ref.Status != backend.OK {
@@ -301,10 +301,10 @@ func (r *result) rounding(d *verdict.Difference) bool {
 
 // roundingOf is how far a gradient may be off by roundings, -1 for other results.
 func (r *result) roundingOf(w verdict.Where) float64 {
-	if w.Part != backend.PartGrad {
+	if w.Part != backend.PartGrad && w.Part != backend.PartSecondGrad {
 		return -1
 	}
-	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == w.Name })
+	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == w.Part && s.Owner == w.Name })
 	if at < 0 || r.ref.Slots[at].Tensor == nil {
 		return -1
 	}
