@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"plumb/backend"
@@ -231,11 +230,10 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.time(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.compile(ctx); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{s.opcheck, s.time, s.compile} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.report(ctx)
 }
@@ -572,9 +570,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return nil, err
 	}
 	if text, slow := r.seen.slow(); slow {
-		if note := "a call was not judged: " + text; !slices.Contains(s.notes, note) {
-			s.notes = append(s.notes, note)
-		}
+		s.note("a call was not judged: " + text)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)

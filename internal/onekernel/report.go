@@ -339,5 +339,8 @@ func placed(d *verdict.Difference) string {
 	if d.Where.Part == "" || d.Where.Part == "value" {
 		return "the result"
 	}
+	if d.Where.Part == backend.PartSecondGrad {
+		return "the second-order gradient of " + d.Where.Name
+	}
 	return fmt.Sprintf("the %s of %s", d.Where.Part, d.Where.Name)
 }

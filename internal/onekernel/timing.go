@@ -57,6 +57,7 @@ func spanOf(xs []float64) Span {
 }
 
 const (
+	warming     = 2       // calls of each side that do not count
 	warmRounds  = 11      // in which each side is measured; the interval leaves one out on each side
 	coldRounds  = 7       //
 	slowRounds  = 5       // of what takes longer than slowCall
@@ -115,6 +116,9 @@ func (s *Session) time(ctx context.Context) error {
 		case p != nil:
 			s.timing.Points = append(s.timing.Points, *p)
 		}
+		if s.blamed() {
+			s.timing.Points, s.timing.Refused = []Point{}, "not measured, for it is not right while it is timed"
+		}
 		if p == nil || s.blamed() || time.Since(began) > pointTime || time.Since(start) > allTime {
 			break
 		}
@@ -159,11 +163,12 @@ func (t *timer) measure(ctx context.Context, c *Case) (*Point, error) {
 	bytes := moved(t.cases[0])
 	p := &Point{Case: c.String(), Sizes: c.Sizes, Bytes: bytes, Calls: 1, Rounds: warmRounds}
 	trial := [2]*batch{}
-	for side := range trial {
-		var err error
-		if trial[side], err = t.batch(ctx, side, 1, false); err != nil {
-			return p.stopped(err)
-		}
+	err := stopwatch.InTurns(warming, 2, func(_, side int) (err error) {
+		trial[side], err = t.batch(ctx, side, 1, false)
+		return err
+	})
+	if err != nil {
+		return p.stopped(err)
 	}
 	longest := max(trial[0].own, trial[1].own, time.Microsecond)
 	p.Calls = int(max(1, min(mostBatch, batchMemory/max(bytes, 1), int(batchTime/longest))))
@@ -172,7 +177,6 @@ func (t *timer) measure(ctx context.Context, c *Case) (*Point, error) {
 		p.Rounds, cold = slowRounds, slowRounds
 	}
 	checked := t.src.Index(p.Rounds)
-	var err error
 	if p.Warm, err = t.rounds(ctx, p, p.Rounds, p.Calls, false, checked); err == nil && p.Refused == "" {
 		p.Cold, err = t.rounds(ctx, p, cold, 1, true, cold-1)
 	}

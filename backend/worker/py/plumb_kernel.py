@@ -143,6 +143,21 @@ class Subject:
             self.watch.note("late", "leaves a thread at work")
         return dict(told, evidence=self.watch.take())
 
+    def opcheck(self, told):
+        """Runs PyTorch's own tests of a registered operator on calls that are held."""
+        if not hasattr(torch.library, "opcheck"):
+            return {"lacks": "torch %s has no torch.library.opcheck" % torch.__version__}
+        failed = []
+        for k, gradients in told["calls"]:
+            _, args, kwargs = self.timing.held[k]
+            args, kwargs = leaves(args, gradients), leaves(kwargs, gradients)
+            try:
+                found = torch.library.opcheck(self.kernel.f, tuple(args), kwargs, raise_exception=False)
+            except Exception as e:
+                found = {"opcheck": e}
+            failed += [[k, name, "%s: %s" % (type(e).__name__, e)] for name, e in found.items() if isinstance(e, Exception)]
+        return {"failed": failed}
+
     def call(self, *args, **kwargs):
         if self.timed is not None:
             return self.timing.results[self.timed]
@@ -245,13 +260,22 @@ def flat(v):
     return [t for e in v for t in flat(e)] if isinstance(v, (list, tuple)) else [v]
 
 
+def leaves(v, gradients):
+    """Returns arguments whose float tensors require a gradient, or do not."""
+    if isinstance(v, dict):
+        return {name: leaves(e, gradients) for name, e in v.items()}
+    if isinstance(v, (list, tuple)):
+        return type(v)(leaves(e, gradients) for e in v)
+    return v.detach().requires_grad_(gradients and (v.is_floating_point() or v.is_complex())) if isinstance(v, torch.Tensor) else v
+
+
 def example(dtype, shape):
     d = getattr(torch, dtype)
     return torch.rand(shape, dtype=torch.float64).to(d) if d.is_floating_point or d.is_complex else torch.zeros(shape, dtype=d)
 
 
 subject = Subject()
-REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "launched", "compile", "trace", "time"}
+REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "launched", "compile", "trace", "time", "opcheck"}
 
 
 class Kernel(plumb_modes.PyTorch):
