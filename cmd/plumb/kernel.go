@@ -104,6 +104,8 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.Var(folder(&f.bundle), "bundle", "the folder of what reproduces a finding (default: one in the user's cache; none writes none)")
 	})
 	bars(cmd, "grad", "no-grad")
+	bars(cmd, "gradgrad", "grad", "no-grad")
+	bars(cmd, "quiet", "time", "verbose")
 }
 
 func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {

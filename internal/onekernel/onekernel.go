@@ -18,6 +18,7 @@ import (
 	"plumb/backend/worker"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/stopwatch"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -173,6 +174,7 @@ type Session struct {
 	detached  bool // the kernel has no gradients, and says none
 	findings  []finding
 	start     time.Time
+	before    time.Duration // processor time of this process
 	untraced  map[string]int
 	task      *task  // nil where there is none
 	folder    string // of the task's copies
@@ -213,7 +215,7 @@ func (c *Config) target() string {
 
 // Judge judges a kernel. The error is a *Mistake of who asks, or a fault of the harness.
 func Judge(ctx context.Context, cfg Config) (*Report, error) {
-	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}, earlier: map[string]uint64{}}
+	s := &Session{cfg: &cfg, start: time.Now(), before: stopwatch.CPUTime(), untraced: map[string]int{}, earlier: map[string]uint64{}}
 	defer s.close()
 	err := s.open(ctx)
 	var nothing *errNothing
@@ -535,9 +537,11 @@ func twins(i int) int {
 	return 0
 }
 
-// spent is the processor time that kernel and reference have taken; how much else
+// spent is the processor time that kernel, reference and judge have taken; how much else
 // the machine does changes no verdict.
-func (s *Session) spent() time.Duration { return s.kernel.CPUTime() + s.reference.CPUTime() }
+func (s *Session) spent() time.Duration {
+	return s.kernel.CPUTime() + s.reference.CPUTime() + stopwatch.CPUTime() - s.before
+}
 
 // shown is how many failing cases are enough to say when a kernel fails.
 const shown = 24

@@ -134,7 +134,7 @@ func (s *Session) point(ctx context.Context, c *Case) (*Point, error) {
 	t := &timer{s: s, src: choice.New(choice.Derive(c.Key, 1<<34))}
 	for k := range freshCases {
 		fresh := *c
-		fresh.Key = choice.Derive(c.Key, uint64(1<<35+k))
+		fresh.Key, fresh.own = choice.Derive(c.Key, uint64(1<<35+k)), false
 		if s.maker.rewrite(&fresh) != nil {
 			return nil, nil
 		}
