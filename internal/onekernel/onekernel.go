@@ -595,6 +595,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if again || s.parted(c, r) {
 		return s.one(ctx, c)
 	}
+	r.evenSeconds()
 	r.verdict, err = s.judge.Judge(ctx, job, r.ref, r.kernel, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 		return backend.RunBatch(ctx, s.reference, jobs)
 	})

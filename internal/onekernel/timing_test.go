@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"plumb/backend"
-	"plumb/tensor"
 )
 
 // measured are batches of 10 calls for which a process says so much and the judge sees
@@ -107,32 +106,5 @@ func TestTimesInWords(t *testing.T) {
 	r := &Report{Verdict: Right, Time: &Timing{Points: []Point{{Case: "float32 N=8", Refused: "too fast"}}}}
 	if text := r.Text(); !strings.Contains(text, "time: float32 N=8: too fast\n") {
 		t.Error(text)
-	}
-}
-
-// TestEachPartOfAResultHasItsCotangent: of a tuple, those that require a gradient.
-func TestEachPartOfAResultHasItsCotangent(t *testing.T) {
-	leaf := func(grad bool) backend.Value {
-		return backend.Value{Tensor: tensor.New(tensor.F32, 2), RequiresGrad: grad}
-	}
-	v := backend.Value{Tuple: []backend.Value{leaf(true), leaf(false), {Tuple: []backend.Value{leaf(true)}}}}
-	m := makerOf(t, "x: float[N]", tensor.F32)
-	if m.parts = paths(v); !slices.EqualFunc(m.parts, [][]int{{0}, {2, 0}}, slices.Equal[[]int]) {
-		t.Fatalf("parts %v", m.parts)
-	}
-	m.promises.GradGrad = true
-	c := cases(t, m, 1)[0]
-	text := c.program.String()
-	for _, line := range []string{"part0_0_ = result_[0]\n", "part1_1_ = part1_0_[0]\n", "part0_0_.backward(", "part1_1_.backward("} {
-		if !strings.Contains(text, line) {
-			t.Errorf("no %q in\n%s", line, text)
-		}
-	}
-	if b := c.program.Backward; len(b) != 2 || b[0].Cotangent.Key == b[1].Cotangent.Key || c.program.Second.Dist == "" {
-		t.Errorf("%+v, second %+v", b, c.program.Second)
-	}
-	(&Session{}).withoutGradients(c)
-	if p := c.program; len(p.Calls) != 1 || p.Backward != nil || p.Second.Dist != "" || c.Grad {
-		t.Errorf("without gradients:\n%s", p)
 	}
 }
