@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"math/cmplx"
 	"testing"
 
 	"plumb/tensor"
@@ -16,9 +17,8 @@ func TestElementWalks(t *testing.T) {
 		}
 		return x
 	}
-	nan := func(v complex128) bool { return v != v }
 	plain, odd := of(tensor.F32, 1, -3, 2), of(tensor.F32, 1, math.NaN(), math.Inf(1))
-	if Any(plain, nan) || !Any(odd, nan) || Any(of(tensor.F32), nan) {
+	if Any(plain, cmplx.IsNaN) || !Any(odd, cmplx.IsNaN) || Any(of(tensor.F32), cmplx.IsNaN) {
 		t.Error("NaN is where there is none, or is not where it is")
 	}
 	for v, want := range map[complex128]bool{1: true, complex(0, math.Inf(1)): false, complex(math.NaN(), 0): false} {
