@@ -161,13 +161,12 @@ func (w *Worker) settings() []string {
 		"MALLOC_TRIM_THRESHOLD_=-1",
 		"PLUMB_WORKER_FRAMEWORK=" + w.config.Framework,
 		"TORCHINDUCTOR_COMPILE_THREADS=" + threads, // one compiles in the process, whose start is the dearer part
-	}), append(w.building(), w.config.Env...)...)
+	}), append(building(w.config.Folder), w.config.Env...)...)
 }
 
 // building is the environment of a kernel that builds in a folder of its own. What the
 // user has set for extensions is kept, so that they are built once.
-func (w *Worker) building() []string {
-	dir := w.config.Folder
+func building(dir string) []string {
 	if dir == "" {
 		return nil
 	}
@@ -178,6 +177,22 @@ func (w *Worker) building() []string {
 		}
 	}
 	return env
+}
+
+// Confined returns the command that runs a program of Python's in the sandbox in which
+// kernels are imported, with a folder, which is there, to write to.
+func Confined(ctx context.Context, python, folder, program string) (*exec.Cmd, error) {
+	text, err := sources.ReadFile("py/plumb_sandbox.py")
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(folder, "plumb_sandbox.py")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, python, "-B", file, program)
+	cmd.Env = append(os.Environ(), building(folder)...)
+	return cmd, nil
 }
 
 // connect starts the command, or a fork, with its three descriptors.

@@ -15,6 +15,7 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/find/finding"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/stopwatch"
 )
 
 //go:embed bench/cases.py
@@ -98,7 +99,7 @@ func (b *caseBench) run(ctx context.Context) error {
 		}
 		totals = append(totals, float64(cases)/cpu.Seconds())
 	}
-	b.Total = median(totals)
+	b.Total = stopwatch.Median(totals)
 	return nil
 }
 
@@ -108,7 +109,7 @@ func (b *caseBench) measure(ctx context.Context, t campaign.Test) (int, time.Dur
 	b.cfg.Tests = []campaign.Test{t}
 	b.summary, b.sink = report.NewSummary(), nullSink{}
 	b.subjects.set.TakeSpent()
-	start := cpuTime()
+	start := stopwatch.CPUTime()
 	if err := b.progress.run(ctx, b.cfg); err != nil {
 		return 0, 0, harness(err)
 	}
@@ -118,7 +119,7 @@ func (b *caseBench) measure(ctx context.Context, t campaign.Test) (int, time.Dur
 	if n := b.summary.Findings(); n > 0 {
 		return 0, 0, &exitError{exitFindings, fmt.Errorf("%s: %d findings; run plumb run first", t.Name, n)}
 	}
-	return b.summary.Cases(), cpuTime() - start + b.subjects.set.TakeSpent(), nil
+	return b.summary.Cases(), stopwatch.CPUTime() - start + b.subjects.set.TakeSpent(), nil
 }
 
 type nullSink struct{}

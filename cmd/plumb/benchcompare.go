@@ -21,6 +21,7 @@ import (
 	"plumb/backend/worker"
 	"plumb/internal/draw/choice"
 	"plumb/internal/judge/compare"
+	"plumb/internal/stopwatch"
 	"plumb/tensor"
 )
 
@@ -109,7 +110,7 @@ func (b *compareBench) run(ctx context.Context, bytes int, python string) error 
 		b.Skipped = append(b.Skipped, fmt.Sprintf("%s and %s: %v", numpyRow, torchRow, err))
 	}
 	b.Rows = b.warm()
-	err = inTurns(b.count, len(b.Rows), func(_, i int) error {
+	err = stopwatch.InTurns(b.count, len(b.Rows), func(_, i int) error {
 		spent, err := b.Rows[i].once()
 		if err != nil {
 			return harness(err)
@@ -141,7 +142,7 @@ func (b *compareBench) conclude() {
 	speed := map[string]float64{}
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		r.GBs = 2 * float64(b.Bytes) / median(r.seconds) / 1e9
+		r.GBs = 2 * float64(b.Bytes) / stopwatch.Median(r.seconds) / 1e9
 		speed[r.Name] = r.GBs
 	}
 	for i := range b.Rows {

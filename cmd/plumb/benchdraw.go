@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/internal/campaign"
+	"plumb/internal/stopwatch"
 )
 
 func newBenchDraw() *cobra.Command {
@@ -98,7 +99,7 @@ func (row *drawRow) measure(t campaign.Test, n int) error {
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 func (row drawRow) summed() drawRow {
-	row.Median, row.Inputs = median(row.draws), median(row.inputs)
+	row.Median, row.Inputs = stopwatch.Median(row.draws), stopwatch.Median(row.inputs)
 	slices.Sort(row.draws)
 	row.P90 = row.draws[len(row.draws)*9/10]
 	return row

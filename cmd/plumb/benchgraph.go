@@ -17,6 +17,7 @@ import (
 
 	"plumb/internal/judge/compare"
 	"plumb/internal/kernel"
+	"plumb/internal/stopwatch"
 	"plumb/tensor"
 )
 
@@ -259,7 +260,7 @@ const measurement = 100 * time.Millisecond
 
 // time measures every side once a round, in turn.
 func (b *graphBench) time(r *graphRow) error {
-	err := inTurns(b.count+1, len(r.Sides), func(round, i int) error {
+	err := stopwatch.InTurns(b.count+1, len(r.Sides), func(round, i int) error {
 		s := &r.Sides[i]
 		runtime.GC()
 		seconds, err := s.runner.time(max(s.repeat, 1), b.CPU)
@@ -277,7 +278,7 @@ func (b *graphBench) time(r *graphRow) error {
 		return err
 	}
 	for i := range r.Sides {
-		r.Sides[i].Millis = 1e3 * median(r.Sides[i].times)
+		r.Sides[i].Millis = 1e3 * stopwatch.Median(r.Sides[i].times)
 	}
 	eager, graph := r.side(nativeEager), r.side(nativeGraph)
 	r.Speed, r.Memory = eager.Millis/graph.Millis, float64(graph.Bytes)/float64(eager.Bytes)

@@ -10,6 +10,7 @@ import (
 	"plumb/graph"
 	"plumb/internal/draw/choice"
 	"plumb/internal/eager"
+	"plumb/internal/stopwatch"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"
@@ -190,7 +191,7 @@ func (k *graphBlock) named(vs []op.Value) map[string]op.Value {
 // clockOf returns what tells the time that passes, or that this process computes.
 func clockOf(cpu bool) func() time.Duration {
 	if cpu {
-		return cpuTime
+		return stopwatch.CPUTime
 	}
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) }

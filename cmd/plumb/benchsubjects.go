@@ -20,6 +20,7 @@ import (
 	"plumb/backend/worker"
 	"plumb/internal/campaign"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/stopwatch"
 )
 
 // benchedModes are those that are measured beside eager where nothing is named.
@@ -90,13 +91,13 @@ func (b *subjectBench) run(ctx context.Context, candidates []string) error {
 		b.Rows = append(b.Rows, subjectRow{Candidate: c})
 	}
 	cold, warm := make([][]float64, len(b.Rows)), make([][]float64, len(b.Rows))
-	err = inTurns(b.rounds, len(b.Rows), func(round, side int) error {
+	err = stopwatch.InTurns(b.rounds, len(b.Rows), func(round, side int) error {
 		first, second, err := b.Rows[side].measure(ctx, b, round)
 		cold[side], warm[side] = append(cold[side], first), append(warm[side], second)
 		return err
 	})
 	for i := range b.Rows {
-		b.Rows[i].Cold, b.Rows[i].Warm = median(cold[i]), median(warm[i])
+		b.Rows[i].Cold, b.Rows[i].Warm = stopwatch.Median(cold[i]), stopwatch.Median(warm[i])
 	}
 	return err
 }

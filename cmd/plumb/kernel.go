@@ -84,6 +84,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.BoolVar(&f.NoEmpty, "no-empty", false, "it takes no tensor without elements")
 		fl.BoolVar(&f.NoNonFinite, "no-nonfinite", false, "it takes no NaN and no infinity")
 		fl.BoolVar(&f.Grad, "grad", false, "it has gradients (default: where it is made of PyTorch's operators, or its results have some)")
+		fl.BoolVar(&f.GradGrad, "gradgrad", false, "it has gradients, and these have gradients, as the reference's do")
 		fl.BoolVar(&f.NoGrad, "no-grad", false, "it has none")
 	})
 	group(cmd, howJudged, func(fl *pflag.FlagSet) {
@@ -94,6 +95,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.BoolVar(&f.AllowLimited, "allow-limited", false, "a function that refuses calls, and is right where it answers, passes")
 		fl.BoolVar(&f.NoSandbox, "no-sandbox", false, "let the function's process write, connect and start others as you may")
 		fl.DurationVar(&f.Timeout, "timeout", f.Timeout, "of one call")
+		fl.BoolVar(&f.Time, "time", false, "measure what is found right beside the reference, in turns, over the sizes of the examples or of --sizes")
 	})
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		fl.BoolVar(&f.json, "json", false, "print the report as one JSON object, the last line")
@@ -102,6 +104,8 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.Var(folder(&f.bundle), "bundle", "the folder of what reproduces a finding (default: one in the user's cache; none writes none)")
 	})
 	bars(cmd, "grad", "no-grad")
+	bars(cmd, "gradgrad", "grad", "no-grad")
+	bars(cmd, "quiet", "time", "verbose")
 }
 
 func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {

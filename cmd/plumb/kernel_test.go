@@ -24,7 +24,7 @@ func (e *kernelEntry) name() string { return e.File + "::" + e.Function }
 
 // sampled are one or two entries of each class; PLUMB_KERNELS=all tries all.
 var sampled = []string{
-	"softmax.py::softmax", "norms.py::rms_norm", "rows.c::softmax_f32", "triton_add.py::add",
+	"softmax.py::softmax", "norms.py::rms_norm", "rows.c::softmax_f32", "triton_add.py::add", "cpp_layer_norm.py::layer_norm",
 	"softmax.py::softmax_simple", "scan.py::cumsum_exclusive", "autograd_pointwise.py::silu_gate", "buffers.py::contiguous_view",
 	"limited.py::matmul", "delegation.py::fused_softmax", "attention_frame.py::attention", "gelu_tolerant.py::gelu",
 	"dense.c::add_unrolled_f32", "triton_add.py::add_floor", "triton_add.py::add_plain",
@@ -77,12 +77,15 @@ func kernelPythons(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for _, python := range append([]string{needTorch(t)}, filepath.SplitList(os.Getenv("PLUMB_KERNELS_PYTHON"))...) {
 		has := []string{"any"}
-		if _, err := exec.LookPath("cc"); err == nil {
+		if onPath("cc") {
 			has = append(has, "cc")
 		}
 		out, _ := exec.Command(python, "-c", "import torch; print(torch.__version__); import triton; print('triton')").Output()
 		if strings.HasPrefix(string(out), "2.") {
 			has = append(has, "torch2")
+			if onPath("g++", "ninja") {
+				has = append(has, "cpp")
+			}
 			if strings.Contains(string(out), "triton") {
 				has = append(has, "triton")
 			}
@@ -94,6 +97,14 @@ func kernelPythons(t *testing.T) map[string]string {
 		}
 	}
 	return found
+}
+
+// onPath reports whether all of some programs are there.
+func onPath(programs ...string) bool {
+	return !slices.ContainsFunc(programs, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err != nil
+	})
 }
 
 func (e *kernelEntry) run(t *testing.T, python string, more []string) {

@@ -18,6 +18,7 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/worker"
 	"plumb/internal/kernel"
+	"plumb/internal/stopwatch"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
@@ -298,7 +299,7 @@ func (b *kernelBench) time(ctx context.Context, ours, theirs backend.Backend, c 
 			times[i] = append(times[i], float64(out.Elapsed.Nanoseconds())/1e3/repeats)
 		}
 	}
-	return median(times[0][1:]), median(times[1][1:]), nil
+	return stopwatch.Median(times[0][1:]), stopwatch.Median(times[1][1:]), nil
 }
 
 func (b *kernelBench) print(w io.Writer, asJSON bool) error {
@@ -314,12 +315,4 @@ func (b *kernelBench) print(w io.Writer, asJSON bool) error {
 		fmt.Fprintf(tw, "geometric mean\t\t\t%.2f\n", p.Mean)
 	}
 	return tw.Flush()
-}
-
-func median(xs []float64) float64 {
-	xs = slices.Sorted(slices.Values(xs))
-	if len(xs) == 0 {
-		return math.NaN()
-	}
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }

@@ -8,6 +8,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/campaign"
+	"plumb/internal/stopwatch"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
@@ -66,7 +67,7 @@ func (c *profiledCall) measure(ctx context.Context, sides []profileSide, backwar
 	if backward && op.InPlace(c.call().Target) {
 		return nil, nil // its arguments are no leaves that may change
 	}
-	err := inTurns(warming+rounds, len(sides), func(round, i int) error {
+	err := stopwatch.InTurns(warming+rounds, len(sides), func(round, i int) error {
 		m := &all[i]
 		if m.failed == "" && i > 0 {
 			m.failed = all[0].stops
@@ -176,8 +177,8 @@ func (c *profiledCall) rows(sides []profileSide, all []measured, backward bool) 
 		if m.failed != "" {
 			continue
 		}
-		r.Median, r.Calls = median(m.times), m.repeats*len(m.times)
-		r.Low, r.High = interval(m.times)
+		r.Median, r.Calls = stopwatch.Median(m.times), m.repeats*len(m.times)
+		r.Low, r.High = stopwatch.Interval(m.times)
 		if c.elementwise && !backward {
 			r.GBs = float64(c.bytes) / r.Median / 1e3
 		}

@@ -10,6 +10,7 @@ import (
 	"plumb/backend/open"
 	"plumb/internal/find/bundle"
 	"plumb/internal/mutants"
+	"plumb/internal/stopwatch"
 )
 
 // enough is the share of mutants that has to be found.
@@ -107,10 +108,10 @@ func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
 		shrinkRuns, shrinkSeconds = append(shrinkRuns, float64(m.small.Runs)), append(shrinkSeconds, m.small.Elapsed.Seconds())
 	}
 	if len(runs) > 0 {
-		sum.FindRuns, sum.FindSeconds = median(runs), median(seconds)
+		sum.FindRuns, sum.FindSeconds = stopwatch.Median(runs), stopwatch.Median(seconds)
 	}
 	if len(shrinkRuns) > 0 {
-		sum.ShrinkRuns, sum.ShrinkSeconds = median(shrinkRuns), median(shrinkSeconds)
+		sum.ShrinkRuns, sum.ShrinkSeconds = stopwatch.Median(shrinkRuns), stopwatch.Median(shrinkSeconds)
 	}
 	return sum
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"plumb/backend/worker"
 )
 
 // The files of a bundle; dataFile is there where an input is too large to be written
@@ -87,8 +89,9 @@ func (r *Report) WriteBundle(ctx context.Context, dir string, cfg *Config) error
 // starting is what a fresh process is given beside the time of a call to import PyTorch.
 const starting = time.Minute
 
-// prove runs the program of a bundle. One of a kernel that cheats is not run: nothing
-// holds it there, and what it does beside computing PyTorch alone does not see.
+// prove runs the program of a bundle, in the sandbox in which kernels are imported. One
+// of a kernel that cheats is not run: what it does beside computing PyTorch alone does
+// not see.
 func (r *Report) prove(ctx context.Context, cfg *Config) {
 	if r.Verdict == Cheats {
 		r.Bundle.How = "not run, for the kernel cheats"
@@ -96,13 +99,32 @@ func (r *Report) prove(ctx context.Context, cfg *Config) {
 	}
 	limited, cancel := context.WithTimeout(ctx, cfg.Timeout+starting)
 	defer cancel()
-	cmd := exec.CommandContext(limited, cfg.Python, filepath.Join(r.Bundle.Dir, reproFile))
+	folder, err := os.MkdirTemp("", "plumb-repro-")
+	if err != nil {
+		r.Bundle.How = err.Error()
+		return
+	}
+	defer os.RemoveAll(folder)
+	cmd, err := r.Bundle.command(limited, cfg, folder)
+	if err != nil {
+		r.Bundle.How = err.Error()
+		return
+	}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
+	err = cmd.Run()
 	r.Bundle.Output = short(strings.TrimSpace(out.String()))
 	r.Bundle.Failed, r.Bundle.How = ended(err, limited.Err() != nil)
+}
+
+// command runs the program, with a folder to write to.
+func (b *Bundle) command(ctx context.Context, cfg *Config, folder string) (*exec.Cmd, error) {
+	program := filepath.Join(b.Dir, reproFile)
+	if cfg.NoSandbox {
+		return exec.CommandContext(ctx, cfg.Python, program), nil
+	}
+	return worker.Confined(ctx, cfg.Python, folder, program)
 }
 
 // ended says whether a program has failed as one does whose kernel is at fault.

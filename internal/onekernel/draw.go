@@ -55,10 +55,12 @@ type Case struct {
 
 	sig     *Signature
 	program *program.Program
-	again   bool // in the memory of the case before
-	eval    bool // of a model, which is in training else
-	test    int  // of a task: whose arguments the case has
-	own     bool // of a task: with all of them as they are
+	again   bool    // in the memory of the case before
+	eval    bool    // of a model, which is in training else
+	test    int     // of a task: whose arguments the case has
+	own     bool    // of a task: with all of them as they are
+	large   bool    // to be timed
+	parts   [][]int // of the result, whose gradients are asked for; nil for the result itself
 	data    json.RawMessage
 }
 
@@ -94,6 +96,16 @@ var (
 // most is how many elements a tensor of a case may have.
 const most = 1 << 18
 
+// mostTimed is how many elements a tensor may have that is there to be timed.
+const mostTimed = 1 << 24
+
+func (c *Case) most() int {
+	if c.large {
+		return mostTimed
+	}
+	return most
+}
+
 // attempts is how often a case is drawn until one is legal.
 const attempts = 24
 
@@ -104,6 +116,7 @@ type Promises struct {
 	NoEmpty, NoNonFinite bool
 	Ranges               map[string][2]int // of symbols, both ends included
 	Grad                 *bool             // nil: where the kernel has gradients
+	GradGrad             bool              // of the second order too
 	Shapes               Shapes            // in terms of the examples'; "" for any of a function, near for a problem
 }
 
@@ -117,6 +130,7 @@ type maker struct {
 	legal     func(*program.Program) bool // nil: the reference says
 	form      form                        // nil where the cases are of a function
 	bounds    map[string]int              // of symbols, by the programs that calls have had
+	parts     [][]int                     // of the reference's result, that have gradients; nil until it is known
 }
 
 // dtype is that of case i: every second one is of another dtype than the first. In the
@@ -211,13 +225,6 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	return c, m.write(c)
 }
 
-// differentiate asks for gradients in two of three cases, where the values have some.
-func (m *maker) differentiate(c *Case) {
-	if m.promises.Grad == nil || *m.promises.Grad {
-		c.Grad = c.Regime != NonFinite && c.Regime != Extremes && c.Index%3 != 2
-	}
-}
-
 // within brings a size into what is promised, or near what a problem gives.
 func (m *maker) within(src *choice.Source, name string, n int) int {
 	if r, ok := m.promises.Ranges[name]; ok && (n < r[0] || n > r[1]) {
@@ -252,7 +259,7 @@ func (m *maker) write(c *Case) error {
 	}
 	p.Calls = []program.Call{call}
 	if c.Grad {
-		p.Backward = []program.Backward{{Value: resultName, Auto: true, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, 1<<32)}}}
+		m.backward(c, p)
 	}
 	c.program = p
 	return p.Validate()
@@ -327,8 +334,8 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 			return nil, fmt.Errorf("%s has a size of %d", of.Name, n)
 		}
 		in.Shape = append(in.Shape, n)
-		if elements *= max(n, 1); elements > most {
-			return nil, fmt.Errorf("%s has more than %d elements", of.Name, most)
+		if elements *= max(n, 1); elements > c.most() {
+			return nil, fmt.Errorf("%s has more than %d elements", of.Name, c.most())
 		}
 	}
 	if in.Shape == nil {

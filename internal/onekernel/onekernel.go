@@ -12,13 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"plumb/backend"
 	"plumb/backend/worker"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/stopwatch"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -69,6 +69,8 @@ type Config struct {
 	Deterministic bool
 	// NoFallback makes a finding of delegation.
 	NoFallback bool
+	// Time measures a kernel that is found right.
+	Time bool
 	// NoSandbox leaves the kernel's process what its user may do.
 	NoSandbox bool
 	// Forker, where it is set, is of what both processes are forks.
@@ -172,12 +174,14 @@ type Session struct {
 	detached  bool // the kernel has no gradients, and says none
 	findings  []finding
 	start     time.Time
+	before    time.Duration // processor time of this process
 	untraced  map[string]int
 	task      *task  // nil where there is none
 	folder    string // of the task's copies
 	refuses   string // what the reference said last to a call that it does not take
 	sandbox   sandbox
 	notes     []string
+	timing    *Timing           // nil where nobody asks
 	aligned   bool              // the kernel dies where its arguments are less aligned than PyTorch's
 	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
@@ -211,7 +215,7 @@ func (c *Config) target() string {
 
 // Judge judges a kernel. The error is a *Mistake of who asks, or a fault of the harness.
 func Judge(ctx context.Context, cfg Config) (*Report, error) {
-	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}, earlier: map[string]uint64{}}
+	s := &Session{cfg: &cfg, start: time.Now(), before: stopwatch.CPUTime(), untraced: map[string]int{}, earlier: map[string]uint64{}}
 	defer s.close()
 	err := s.open(ctx)
 	var nothing *errNothing
@@ -228,8 +232,10 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.compile(ctx); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{s.opcheck, s.time, s.compile} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.report(ctx)
 }
@@ -531,9 +537,11 @@ func twins(i int) int {
 	return 0
 }
 
-// spent is the processor time that kernel and reference have taken; how much else
+// spent is the processor time that kernel, reference and judge have taken; how much else
 // the machine does changes no verdict.
-func (s *Session) spent() time.Duration { return s.kernel.CPUTime() + s.reference.CPUTime() }
+func (s *Session) spent() time.Duration {
+	return s.kernel.CPUTime() + s.reference.CPUTime() + stopwatch.CPUTime() - s.before
+}
 
 // shown is how many failing cases are enough to say when a kernel fails.
 const shown = 24
@@ -546,13 +554,6 @@ func (s *Session) enough() bool {
 		}
 	}
 	return failing >= shown
-}
-
-func (s *Session) withoutGradients(c *Case) {
-	c.Grad, c.program.Backward = false, nil
-	for i := range c.program.Inputs {
-		c.program.Inputs[i].RequiresGrad = false
-	}
 }
 
 // one runs a case on the kernel, then on the reference, and judges; nil where the
@@ -573,9 +574,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return nil, err
 	}
 	if text, slow := r.seen.slow(); slow {
-		if note := "a call was not judged: " + text; !slices.Contains(s.notes, note) {
-			s.notes = append(s.notes, note)
-		}
+		s.note("a call was not judged: " + text)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)
@@ -589,12 +588,14 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err := s.learn(ctx, c); err != nil {
 		return nil, err
 	}
-	if again, err := s.gradients(ctx, c, r); again || err != nil {
-		if err != nil {
-			return nil, err
-		}
+	again, err := s.gradients(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	if again || s.parted(c, r) {
 		return s.one(ctx, c)
 	}
+	r.evenSeconds()
 	r.verdict, err = s.judge.Judge(ctx, job, r.ref, r.kernel, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 		return backend.RunBatch(ctx, s.reference, jobs)
 	})

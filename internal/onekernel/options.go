@@ -34,7 +34,7 @@ type Options struct {
 	DTypes, Layouts, Sizes []string
 	Shapes                 string // given, near or any, in terms of the examples'
 	NoEmpty, NoNonFinite   bool
-	Grad, NoGrad           bool
+	Grad, NoGrad, GradGrad bool
 
 	Precision  string // "full", "tf32" or "fast"
 	Accumulate string // "float32" or "half"
@@ -43,6 +43,7 @@ type Options struct {
 	NoFallback    bool
 	AllowLimited  bool
 	NoSandbox     bool
+	Time          bool // how long calls take too
 
 	// YAML decodes a task.yml; without it tasks are refused. It is no part of this
 	// package, which the Go modules of users and of bundles import.
@@ -79,7 +80,7 @@ func (o *Options) Config() (*Config, error) {
 	if o.Against == "" {
 		return nil, errors.New("--against is missing: name the function that the kernel should equal, such as torch.softmax or ref.py::swiglu")
 	}
-	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, YAML: o.YAML, NoFallback: o.NoFallback, Deterministic: o.Deterministic, NoSandbox: o.NoSandbox, Seed: o.Seed}
+	cfg := &Config{Against: o.Against, Cases: o.Cases, Budget: o.Budget, Timeout: o.Timeout, YAML: o.YAML, NoFallback: o.NoFallback, Deterministic: o.Deterministic, NoSandbox: o.NoSandbox, Time: o.Time, Seed: o.Seed}
 	var err error
 	if cfg.Precision, cfg.HalfSums, err = o.arithmetic(); err != nil {
 		return nil, err
@@ -241,8 +242,11 @@ func (o *Options) promises(cfg *Config) error {
 		cfg.Fixed[name] = Plain(value)
 	}
 	cfg.NoEmpty, cfg.NoNonFinite = o.NoEmpty, o.NoNonFinite
-	if o.Grad || o.NoGrad {
-		cfg.Grad = &o.Grad
+	if o.GradGrad && o.NoGrad {
+		return errors.New("--gradgrad asks for gradients, --no-grad for none")
+	}
+	if demanded := o.Grad || o.GradGrad; demanded || o.NoGrad {
+		cfg.Grad, cfg.GradGrad = &demanded, o.GradGrad
 	}
 	return nil
 }

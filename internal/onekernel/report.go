@@ -35,6 +35,7 @@ type Report struct {
 	Against   string   `json:"against"`
 	Reference string   `json:"reference"` // its framework and version
 	Sandbox   Sandbox  `json:"sandbox"`
+	Time      *Timing  `json:"time,omitempty"` // under Options.Time
 	Seed      uint64   `json:"seed"`
 	Seconds   float64  `json:"seconds"`
 	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats:
@@ -118,7 +119,7 @@ func (c *Config) promised() []string {
 		text  string
 	}{
 		{c.NoEmpty, "no empty tensor"}, {c.NoNonFinite, "no NaN and no infinity"},
-		{c.Grad != nil && *c.Grad, "gradients"}, {c.Grad != nil && !*c.Grad, "no gradients"},
+		{c.Grad != nil && *c.Grad && !c.GradGrad, "gradients"}, {c.GradGrad, "gradients of the second order"}, {c.Grad != nil && !*c.Grad, "no gradients"},
 		{c.Precision == TF32 || c.Precision == Fast, "precision " + string(c.Precision)}, {c.HalfSums, "half dtypes summed in themselves"},
 	} {
 		if said.holds {
@@ -139,7 +140,7 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 	var of []finding
 	rep.Verdict, of = s.verdict()
 	rep.Reasons = s.reasons(of)
-	rep.When = s.when()
+	rep.When, rep.Time = s.when(), s.timing
 	if rep.Verdict == Nothing {
 		rep.Reasons = append(rep.Reasons, Reason{Kind: "nothing", Text: s.whyNothing()})
 	}
@@ -177,7 +178,7 @@ func (r *result) line() string {
 		word = "right, " + string(r.verdict.Word) + ": " + r.verdict.Reason
 	}
 	calls := strings.Split(strings.TrimSpace(r.program.String()), "\n")
-	return fmt.Sprintf("%3d %s: %s: %s", r.Index, r.Case, calls[len(calls)-1-len(r.program.Backward)], word)
+	return fmt.Sprintf("%3d %s: %s: %s", r.Index, r.Case, calls[len(calls)-len(r.program.Backward)-len(r.program.Calls)], word)
 }
 
 // simplest is the failing case with the fewest elements, of a kind of problem.
@@ -337,6 +338,9 @@ func smallestOf(r *result) *Smallest {
 func placed(d *verdict.Difference) string {
 	if d.Where.Part == "" || d.Where.Part == "value" {
 		return "the result"
+	}
+	if d.Where.Part == backend.PartSecondGrad {
+		return "the second-order gradient of " + d.Where.Name
 	}
 	return fmt.Sprintf("the %s of %s", d.Where.Part, d.Where.Name)
 }

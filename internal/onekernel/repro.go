@@ -45,8 +45,9 @@ type repro struct {
 	Names, ArgumentNames  string
 	Setup                 []string
 	Kernel, Against       []string
-	Grad                  bool
-	Cotangent             string
+	Grad, Second          bool
+	Cotangents            []string // of results, as pairs
+	Seconds               []string // of gradients, None of what has none
 	Twice, Alias          bool
 	ResultNames           string
 	Place                 int
@@ -283,7 +284,7 @@ func (f *repro) memory() string {
 	if f.Device {
 		device = ", device=DEVICE"
 	}
-	for _, v := range f.r.ref.Values {
+	for _, v := range f.r.ref.Values[:1] {
 		for _, t := range leaves(v) {
 			fill := "0"
 			if t.DType().IsFloat() {
@@ -389,41 +390,71 @@ func (f *repro) problem() {
 	f.Against = []string{`return call(PROBLEM["Model"](*INIT)` + list}
 }
 
-// gradient writes the cotangent.
+// gradient writes the cotangents.
 func (f *repro) gradient() {
-	var results, gradients []string
-	for _, v := range f.r.ref.Values {
-		for range leaves(v) {
-			results = append(results, `"the result"`)
-		}
+	results := f.resultNames()
+	p := f.r.program
+	values := map[program.Ref]string{resultName: "v"}
+	for _, c := range p.Calls[1:] {
+		values[program.Ref(c.Result)] = fmt.Sprintf("%s[%s]", values[c.Args[0].(program.Ref)], program.FormatArg(c.Args[1]))
 	}
-	if len(results) > 1 {
-		for i := range results {
-			results[i] = fmt.Sprintf(`"result %d"`, i)
+	for i := range p.Backward {
+		b := &p.Backward[i]
+		at := slices.IndexFunc(p.Calls, func(c program.Call) bool { return program.Ref(c.Result) == b.Value })
+		if at < 0 || at >= len(f.r.ref.Values) || f.r.ref.Values[at].Tensor == nil {
+			continue
 		}
+		t := f.r.ref.Values[at].Tensor
+		f.Cotangents = append(f.Cotangents, fmt.Sprintf("(%s, %s)", values[b.Value], f.stream(t.DType(), b.Cotangent.Cotangent(numbers(t.DType(), t.Len())))))
 	}
-	for _, in := range f.r.program.Inputs {
-		if in.RequiresGrad {
-			gradients = append(gradients, fmt.Sprintf(`"the gradient of %s"`, in.Name))
+	f.Grad, f.Second = len(f.Cotangents) > 0, p.Second.Dist != ""
+	for _, order := range []struct {
+		holds bool
+		name  string
+	}{{f.Grad, "the gradient of "}, {f.Grad && f.Second, "the second gradient of "}} {
+		for i := range p.Inputs {
+			in := &p.Inputs[i]
+			if !order.holds || !in.RequiresGrad {
+				continue
+			}
+			results = append(results, strconv.Quote(order.name+in.Name))
+			if order.name != "the gradient of " {
+				f.Seconds = append(f.Seconds, f.stream(in.DType, p.SecondCotangent(i)))
+			}
 		}
-	}
-	if len(f.r.program.Backward) > 0 && len(results) == 1 {
-		v := leaves(f.r.ref.Values[0])[0]
-		n := v.Len()
-		if v.DType().IsComplex() {
-			n *= 2
-		}
-		stream := tensor.New(tensor.F64, n)
-		copy(tensor.Data[float64](stream), f.r.program.Backward[0].Cotangent.Cotangent(n))
-		f.Grad, f.Cotangent = true, f.elements(stream)
-		if v.DType().IsComplex() {
-			f.Cotangent = "torch.view_as_complex(" + f.Cotangent + ".reshape(-1, 2))"
-		}
-	}
-	if f.Grad {
-		results = append(results, gradients...)
 	}
 	f.ResultNames = "[" + strings.Join(results, ", ") + "]"
+}
+
+// resultNames are what the results of the call are called.
+func (f *repro) resultNames() []string {
+	var names []string
+	for range leaves(f.r.ref.Values[0]) {
+		names = append(names, `"the result"`)
+	}
+	for i := range names {
+		if len(names) > 1 {
+			names[i] = fmt.Sprintf(`"result %d"`, i)
+		}
+	}
+	return names
+}
+
+func numbers(dt tensor.DType, elements int) int {
+	if dt.IsComplex() {
+		return 2 * elements
+	}
+	return elements
+}
+
+// stream is the expression of a cotangent's numbers, for a tensor of a dtype.
+func (f *repro) stream(dt tensor.DType, numbers []float64) string {
+	t := tensor.New(tensor.F64, len(numbers))
+	copy(tensor.Data[float64](t), numbers)
+	if dt.IsComplex() {
+		return "torch.view_as_complex(" + f.elements(t) + ".reshape(-1, 2))"
+	}
+	return f.elements(t)
 }
 
 // limit writes what may lie between the elements at the place that differs.
@@ -474,12 +505,15 @@ func (f *repro) widen(limits *tensor.Tensor, least float64, want, got *tensor.Te
 func (f *repro) placed(w *verdict.Where) (int, bool) {
 	switch w.Part {
 	case backend.PartValue:
-		if len(w.Path) > 1 {
+		if len(w.Path) > 1 || w.Name != resultName {
 			return 0, false
 		}
 		return append(slices.Clone(w.Path), 0)[0], true
-	case backend.PartGrad:
-		at := 1
+	case backend.PartGrad, backend.PartSecondGrad:
+		at := len(leaves(f.r.ref.Values[0]))
+		if w.Part == backend.PartSecondGrad {
+			at += f.differentiated()
+		}
 		for _, in := range f.r.program.Inputs {
 			if in.Name == w.Name && in.RequiresGrad {
 				return at, f.Grad
@@ -490,4 +524,15 @@ func (f *repro) placed(w *verdict.Where) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// differentiated is how many arguments have a gradient.
+func (f *repro) differentiated() int {
+	n := 0
+	for i := range f.r.program.Inputs {
+		if f.r.program.Inputs[i].RequiresGrad {
+			n++
+		}
+	}
+	return n
 }

@@ -174,7 +174,7 @@ func (s *Session) results(c *Case) ([][3]any, error) {
 		}
 	} else {
 		p := c.program.Clone()
-		p.Backward = nil
+		forward(p)
 		o, err := s.reference.Run(context.Background(), backend.NewJob(p))
 		if err != nil {
 			return nil, err
@@ -201,33 +201,6 @@ func leaves(v backend.Value) []*tensor.Tensor {
 		all = append(all, leaves(e)...)
 	}
 	return all
-}
-
-// requiresGrad reports whether any result of a value does.
-func requiresGrad(v backend.Value) bool {
-	return v.Tensor != nil && v.RequiresGrad || slices.ContainsFunc(v.Tuple, requiresGrad)
-}
-
-// gradients looks whether the kernel's results are detached where the reference's
-// are not. A kernel that is none of PyTorch's own operators has no gradients
-// unless they are asked for: its cases are run without, from then on.
-func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
-	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) {
-		return false, nil
-	}
-	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad
-	if demanded || s.detached {
-		return false, nil
-	}
-	if len(r.seen.Operators) > 0 && r.seen.Launches == 0 {
-		return false, nil
-	}
-	if !c.recorded() {
-		return false, nil
-	}
-	s.detached = true
-	s.withoutGradients(c)
-	return true, nil
 }
 
 // recorded reports whether the operators of a case's call are.

@@ -65,6 +65,14 @@ func (r *Report) Text() string {
 	for text, cases := range r.Refused {
 		line("refused: %s, %d ×, as for %s", short(text), len(cases), cases[0])
 	}
+	if r.Time != nil {
+		for i := range r.Time.Points {
+			line("time: %s", &r.Time.Points[i])
+		}
+		if r.Time.Refused != "" {
+			line("time: %s", short(r.Time.Refused))
+		}
+	}
 	for _, what := range r.Sandbox.Missing {
 		line("sandbox without %s", short(what))
 	}

@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"math"
 	"math/cmplx"
 	"slices"
 	"strings"
+	"time"
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
@@ -125,43 +125,25 @@ func (s *Session) overflows(r *result) bool {
 	return !s.pointwise && (r.Regime == Extremes || nearEnd(r.ref)) || r.Regime != NonFinite && gradientOnly(r) && len(r.verdict.Differences) > 0 && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
 }
 
-// nearEnd reports whether a result comes near the largest number of
-// its dtype: what is summed or multiplied on the way there may pass it.
-func nearEnd(o *backend.Outcome) bool {
-	ends := map[tensor.DType]float64{tensor.F16: 0x1p14, tensor.BF16: 0x1p120, tensor.F32: 0x1p120, tensor.F64: 0x1p1016}
-	for _, v := range o.Values {
-		for _, t := range leaves(v) {
-			end, ok := ends[t.DType()]
-			for i := range t.Len() {
-				if z := cmplx.Abs(t.At(i)); ok && z > end && !math.IsInf(z, 1) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+// anywhere reports whether any tensor among results is of a kind.
+func anywhere(o *backend.Outcome, is func(*tensor.Tensor) bool) bool {
+	return slices.ContainsFunc(o.Values, func(v backend.Value) bool { return slices.ContainsFunc(leaves(v), is) })
 }
+
+// nearEnd reports whether a result comes near the largest number of its dtype.
+func nearEnd(o *backend.Outcome) bool { return anywhere(o, compare.NearEnd) }
 
 // emptyDetached reports whether a result without elements requires no gradient, of
 // which nothing could be missing.
 func (r *result) emptyDetached() bool {
-	return r.verdict.Kind == verdict.RequiresGrad && !slices.ContainsFunc(r.ref.Values, func(v backend.Value) bool {
-		return slices.ContainsFunc(leaves(v), func(t *tensor.Tensor) bool { return t.Len() > 0 })
-	})
+	return r.verdict.Kind == verdict.RequiresGrad && !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 })
 }
 
 // finite reports whether all elements of results are.
 func finite(o *backend.Outcome) bool {
-	for _, v := range o.Values {
-		for _, t := range leaves(v) {
-			for i := range t.Len() {
-				if z := t.At(i); cmplx.IsNaN(z) || cmplx.IsInf(z) {
-					return false
-				}
-			}
-		}
-	}
-	return true
+	return !anywhere(o, func(t *tensor.Tensor) bool {
+		return compare.Any(t, func(v complex128) bool { return !compare.Finite(v) })
+	})
 }
 
 // changes reports whether a call leaves something else in an argument.
@@ -171,16 +153,7 @@ func changes(o *backend.Outcome, name string) bool {
 
 // hasNaN reports whether a result has one.
 func hasNaN(o *backend.Outcome) bool {
-	return slices.ContainsFunc(o.Values, func(v backend.Value) bool {
-		return slices.ContainsFunc(leaves(v), func(t *tensor.Tensor) bool {
-			for i := range t.Len() {
-				if cmplx.IsNaN(t.At(i)) {
-					return true
-				}
-			}
-			return false
-		})
-	})
+	return anywhere(o, func(t *tensor.Tensor) bool { return compare.Any(t, cmplx.IsNaN) })
 }
 
 // telling is how many different finite numbers a result has to have for its being
@@ -234,7 +207,7 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 	if !changed {
 		return false, nil
 	}
-	p.Backward = nil
+	forward(p)
 	job := backend.NewJob(p)
 	ref, err := s.reference.Run(ctx, job)
 	if err != nil || ref.Status != backend.OK {
@@ -301,19 +274,15 @@ func (r *result) rounding(d *verdict.Difference) bool {
 
 // roundingOf is how far a gradient may be off by roundings, -1 for other results.
 func (r *result) roundingOf(w verdict.Where) float64 {
-	if w.Part != backend.PartGrad {
+	if w.Part != backend.PartGrad && w.Part != backend.PartSecondGrad {
 		return -1
 	}
-	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == w.Name })
+	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == w.Part && s.Owner == w.Name })
 	if at < 0 || r.ref.Slots[at].Tensor == nil {
 		return -1
 	}
 	t := r.ref.Slots[at].Tensor
-	largest := 0.0
-	for i := range t.Len() {
-		largest = max(largest, cmplx.Abs(t.At(i)))
-	}
-	return 2 * roundings * compare.Roundoff(t.DType()) * largest
+	return 2 * roundings * compare.Roundoff(t.DType()) * compare.Largest(t)
 }
 
 // ending says how the kernel's process ended.
@@ -426,17 +395,21 @@ func (r *result) fine() bool {
 		(r.verdict.Word == verdict.Aligned || r.verdict.Word == verdict.Known || r.verdict.Word == verdict.Misaligned)
 }
 
-// trials is how many smaller cases are tried.
-const trials = 40
+// trials is how many smaller cases are tried, and shrinking how long: a kernel that
+// ends its process begins anew each time.
+const (
+	trials    = 40
+	shrinking = 6 * time.Second // of the processor's
+)
 
 // smaller looks for the smallest case with a problem of the same kind as that of r.
 func (s *Session) smaller(ctx context.Context, r *result, kind string) (*result, error) {
-	best, left := r, trials
+	best, left, began := r, trials, s.spent()
 	for improved := true; improved && left > 0; {
 		improved = false
 		for _, c := range s.simpler(best.Case) {
-			if left--; left < 0 {
-				break
+			if left--; left < 0 || s.spent()-began > shrinking {
+				return best, nil
 			}
 			kept := s.findings
 			try, err := s.one(ctx, c)

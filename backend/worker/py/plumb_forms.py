@@ -132,9 +132,12 @@ class Kernel:
         return pos, kws
 
     def __call__(self, *args, **kwargs):
+        return self.launch([t.fill_(float("nan")) if t.is_floating_point() else t for t in self.out], args, kwargs)
+
+    def launch(self, out, args, kwargs):
+        """Calls the function, with memory for its results where it wants that."""
         if not self.destination:
             return self.f(*args, **kwargs)
-        out = [t.fill_(float("nan")) if t.is_floating_point() else t for t in self.out]
         v = self.f(*out, *args, **kwargs)
         return v if v is not None else out[0] if len(out) == 1 else tuple(out)
 
@@ -232,8 +235,11 @@ class Library(Kernel):
         return dict(super().describe(), dtypes=dtypes, contiguous=True)
 
     def __call__(self, *args):
+        return self.launch(self.out, args, {})
+
+    def launch(self, out, args, kwargs):
         named = dict(zip([p["name"] for p in self.parameters[1:]], args))
-        out, raw = list(self.out), []
+        results, out, raw = out, list(out), []
         for d in self.declared:
             if d["pointer"]:
                 t = named[d["name"]] if d["const"] else out.pop(0)
@@ -245,8 +251,7 @@ class Library(Kernel):
             else:
                 raw.append(C_TYPES[d["type"]](self.number(d, named)))
         self.function(*raw)
-        return self.out[0] if len(self.out) == 1 else tuple(self.out)
-
+        return results[0] if len(results) == 1 else tuple(results)
 
     def number(self, d, named):
         if d["value"]:

@@ -21,7 +21,8 @@ import torch
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
-from plumb_watch import Watch, recorded, warm
+from plumb_timing import Timing
+from plumb_watch import Watch, recorded, threads_of, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
@@ -52,7 +53,8 @@ class Subject:
 
     def __init__(self):
         self.kernel = None
-        self.room, self.watch = Room(), Watch(SPEC["file"])
+        self.room, self.watch, self.timing = Room(), Watch(SPEC["file"]), Timing(threads_of)
+        self.timed = None  # the timed call whose result is that of the next one
         self.sandbox = plumb_sandbox.Sandbox(os.environ.get("PLUMB_WORKER_FOLDER"))
         if not ON_TRIAL:
             plumb_sandbox.hide()
@@ -95,6 +97,7 @@ class Subject:
             return {"error": self.watch.told(e)}
 
     def prepare(self, told):
+        self.timed = told.get("timed")
         self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0))
         if self.kernel is not None:
@@ -116,8 +119,50 @@ class Subject:
         except Exception as e:
             return {"error": self.watch.told(e)}
 
+    def time(self, told):
+        """Has the next call held, lays held ones out, or makes these."""
+        if "hold" in told:
+            self.timing.next = told["hold"]
+        elif "lay" in told:
+            self.timing.lay(told["lay"], told["cold"])
+            if self.watch.layer:
+                self.watch.layer.prepare("forward", 0)
+        else:
+            return self.go(told["go"])
+        return {}
+
+    def go(self, n):
+        self.watch.on = ON_TRIAL
+        try:
+            told = self.timing.go(n)
+        except BaseException as e:
+            return {"error": self.watch.told(e)}
+        finally:
+            self.watch.on = False
+        if told["threads"] > 0:
+            self.watch.note("late", "leaves a thread at work")
+        return dict(told, evidence=self.watch.take())
+
+    def opcheck(self, told):
+        """Runs PyTorch's own tests of a registered operator on calls that are held."""
+        if not hasattr(torch.library, "opcheck"):
+            return {"lacks": "torch %s has no torch.library.opcheck" % torch.__version__}
+        failed = []
+        for k, gradients in told["calls"]:
+            _, args, kwargs = self.timing.held[k]
+            args, kwargs = leaves(args, gradients), leaves(kwargs, gradients)
+            try:
+                found = torch.library.opcheck(self.kernel.f, tuple(args), kwargs, raise_exception=False)
+            except Exception as e:
+                found = {"opcheck": e}
+            failed += [[k, name, "%s: %s" % (type(e).__name__, e)] for name, e in found.items() if isinstance(e, Exception)]
+        return {"failed": failed}
+
     def call(self, *args, **kwargs):
+        if self.timed is not None:
+            return self.timing.results[self.timed]
         args, kwargs = self.kernel.bind(args, kwargs)
+        self.timing.hold(self.kernel, args, kwargs)
         if ON_TRIAL:
             try:
                 return self.watch.call(self.kernel, args, kwargs)
@@ -215,13 +260,22 @@ def flat(v):
     return [t for e in v for t in flat(e)] if isinstance(v, (list, tuple)) else [v]
 
 
+def leaves(v, gradients):
+    """Returns arguments whose float tensors require a gradient, or do not."""
+    if isinstance(v, dict):
+        return {name: leaves(e, gradients) for name, e in v.items()}
+    if isinstance(v, (list, tuple)):
+        return type(v)(leaves(e, gradients) for e in v)
+    return v.detach().requires_grad_(gradients and (v.is_floating_point() or v.is_complex())) if isinstance(v, torch.Tensor) else v
+
+
 def example(dtype, shape):
     d = getattr(torch, dtype)
     return torch.rand(shape, dtype=torch.float64).to(d) if d.is_floating_point or d.is_complex else torch.zeros(shape, dtype=d)
 
 
 subject = Subject()
-REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "launched", "compile", "trace"}
+REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "launched", "compile", "trace", "time", "opcheck"}
 
 
 class Kernel(plumb_modes.PyTorch):

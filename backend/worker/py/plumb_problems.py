@@ -90,6 +90,9 @@ class Problem:
         return args, kwargs
 
     def __call__(self, *args):
+        return self.launch((), args, {})
+
+    def launch(self, out, args, kwargs):
         values = dict(zip(self.held, args[self.inputs:]))
         named = dict(self.model.named_buffers())
         buffers = [values[n] for n in self.held if n in named]

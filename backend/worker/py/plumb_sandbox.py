@@ -256,3 +256,16 @@ def hide():
     """Lets no other process of this user look into this one."""
     if sys.platform == "linux":
         prctl(PR_SET_DUMPABLE, 0)
+
+
+def confine(program):
+    """Runs a program as a kernel is imported: with a compiler, and one folder to write to."""
+    import runpy
+
+    Sandbox(os.environ["PLUMB_WORKER_FOLDER"]).begin()
+    sys.argv[:], sys.path[0] = [program], os.path.dirname(program)
+    runpy.run_path(program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    confine(sys.argv[1])

@@ -67,6 +67,9 @@ class Task:
         return args, kwargs
 
     def __call__(self, *args):
+        return self.launch((), args, {})
+
+    def launch(self, out, args, kwargs):
         return self.f(filled(self.data, args))
 
 

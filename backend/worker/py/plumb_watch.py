@@ -233,7 +233,8 @@ class Watch:
 
     def told(self, e):
         """Returns an exception with the last line of the kernel's file on its way."""
-        text = "".join(format_only(type(e), e)).strip()
+        lines = "".join(format_only(type(e), e)).strip().splitlines()
+        text = lines[-1] if isinstance(e, SyntaxError) else lines[0]
         lines = [f for f in extract_tb(e.__traceback__) if os.path.realpath(f.filename) == self.file]
         return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, lines[-1].line) if lines else text
 

@@ -1,10 +1,15 @@
-package main
+// Package stopwatch has what measurements of time share: sides that take turns, the
+// median with an interval, and the processor time of this process.
+package stopwatch
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// inTurns has each of n sides run once a round, so that a busy machine slows
+// InTurns has each of n sides run once a round, so that a busy machine slows
 // all alike, and lets another side begin each time.
-func inTurns(rounds, n int, run func(round, side int) error) error {
+func InTurns(rounds, n int, run func(round, side int) error) error {
 	for round := range rounds {
 		for i := range n {
 			if err := run(round, (i+round)%n); err != nil {
@@ -15,10 +20,19 @@ func inTurns(rounds, n int, run func(round, side int) error) error {
 	return nil
 }
 
-// interval returns the pair of measurements nearest to the median between which
+// Median returns the middle measurement, the mean of the middle two, or NaN.
+func Median(xs []float64) float64 {
+	xs = slices.Sorted(slices.Values(xs))
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}
+
+// Interval returns the pair of measurements nearest to the median between which
 // the true median lies with at least 95%, whatever their distribution; of fewer
 // than six, the least and the largest.
-func interval(xs []float64) (low, high float64) {
+func Interval(xs []float64) (low, high float64) {
 	xs = slices.Sorted(slices.Values(xs))
 	k := outside(len(xs), 0.025)
 	return xs[k], xs[len(xs)-1-k]

@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package stopwatch
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns the CPU time of this process.
-func cpuTime() time.Duration {
+// CPUTime returns the CPU time of this process.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

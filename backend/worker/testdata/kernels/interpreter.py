@@ -1,0 +1,197 @@
+"""Triton's interpreter as plumb_triton.py changes it: bounds, races, order, bfloat16, libdevice."""
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import plumb_triton
+import torch
+
+
+class Watch:
+    """Keeps what is noted."""
+
+    file = os.path.realpath(__file__)
+
+    def __init__(self):
+        self.noted = []
+
+    def note(self, kind, text):
+        self.noted.append((kind, text))
+
+
+watch = Watch()
+layer = plumb_triton.install(watch)
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+def run(kernel, grid, *args, order="forward", seed=0, **constants):
+    """Launches a kernel; returns what was noted."""
+    layer.prepare(order, seed)
+    watch.noted = []
+    kernel[grid](*args, **constants)
+    return watch.noted
+
+
+def line(function, part):
+    """Returns the place of a line of a kernel."""
+    with open(__file__) as f:
+        source = f.read().splitlines()
+    start = next(i for i, text in enumerate(source) if text.startswith("def %s(" % function))
+    return "%s:%d" % (os.path.basename(__file__), next(i for i in range(start, len(source)) if part in source[i]) + 1)
+
+
+# Bounds.
+
+@triton.jit
+def double(x, y, n, BLOCK: tl.constexpr, MASK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if MASK:
+        v = tl.load(x + at, mask=at < n)
+    else:
+        v = tl.load(x + at)
+    tl.store(y + at, 2 * v, mask=at < n)
+
+
+x = torch.randn(37)
+for order in ("forward", "reversed", "random"):
+    y = torch.empty(37)
+    assert run(double, (3,), x, y, 37, order=order, BLOCK=16, MASK=True) == []
+    assert torch.equal(y, 2 * x)
+noted = run(double, (3,), x, y, 37, BLOCK=16, MASK=False)
+assert noted == [("memory", "%s: program 2 reads 11 elements outside of x: element 37 of 37" % line("double", "tl.load(x + at)"))], noted
+
+
+@triton.jit
+def beyond(y, n):
+    tl.store(y + n, 1.0)
+
+
+noted = run(beyond, (1,), y, 37)
+assert noted == [("memory", "%s: program 0 writes 1 element outside of y: element 37 of 37" % line("beyond", "tl.store"))], noted
+
+
+# Masked lanes that have no other value are none.
+
+@triton.jit
+def all_lanes(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n))
+
+
+y = torch.zeros(8)
+run(all_lanes, (1,), torch.ones(8), y, 5, BLOCK=8)
+assert torch.isnan(y[5:]).all() and (y[:5] == 1).all(), y
+
+
+# Races.
+
+@triton.jit
+def same_cell(y):
+    tl.store(y, tl.program_id(0) + 1.0)
+
+
+@triton.jit
+def same_value(y):
+    tl.store(y, 1.0)
+
+
+@triton.jit
+def added(y):
+    tl.atomic_add(y, 1.0)
+
+
+@triton.jit
+def neighbour(y):
+    at = tl.program_id(0)
+    v = tl.load(y + (at + 1) % 4)
+    tl.store(y + at, v + 1)
+
+
+@triton.jit
+def own(y):
+    at = tl.program_id(0)
+    tl.store(y + at, tl.load(y + at) + 1)
+
+
+for order in ("forward", "reversed", "random"):
+    assert [kind for kind, _ in run(same_cell, (2,), torch.zeros(1), order=order)] == ["race"]
+    assert run(same_value, (4,), torch.zeros(1), order=order) == []
+    total = torch.zeros(1)
+    assert run(added, (4,), total, order=order) == [] and total.item() == 4
+    assert {kind for kind, _ in run(neighbour, (4,), torch.zeros(4), order=order)} == {"race"}
+    assert run(own, (4,), torch.zeros(4), order=order) == []
+
+
+# The order of programs.
+
+@triton.jit
+def queue(count, order):
+    tl.store(order + tl.atomic_add(count, 1), tl.program_id(0))
+
+
+def turns(order, seed=0):
+    found = torch.zeros(8, dtype=torch.int32)
+    run(queue, (8,), torch.zeros(1, dtype=torch.int32), found, order=order, seed=seed)
+    return found.tolist()
+
+
+assert turns("forward") == list(range(8)) and turns("reversed") == list(range(8))[::-1]
+assert sorted(turns("random", 1)) == list(range(8)) and turns("random", 1) == turns("random", 1) != turns("random", 2)
+
+
+# bfloat16.
+
+@triton.jit
+def halves(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    b = tl.load(y + at)
+    tl.store(out + at, a + b)
+    tl.store(out + n + at, a * b)
+    tl.store(out + 2 * n + at, a - b)
+    tl.store(out + 3 * n + at, tl.where(a > b, a, b))
+    tl.store(out + 4 * n + at, (a.to(tl.float32) * 3.0).to(tl.bfloat16))
+    tl.store(out + 5 * n + at, tl.exp(a.to(tl.float32)).to(tl.bfloat16))
+    tl.store(out + 6 * n + at, -a)
+
+
+a, b = torch.randn(64, dtype=torch.bfloat16), torch.randn(64, dtype=torch.bfloat16)
+out = torch.empty(7, 64, dtype=torch.bfloat16)
+assert run(halves, (1,), a, b, out, 64, BLOCK=64) == []
+want = torch.stack([a + b, a * b, a - b, torch.maximum(a, b), (a.float() * 3).bfloat16(), a.float().exp().bfloat16(), -a])
+assert torch.equal(out, want), (out - want).abs().max()
+
+
+@triton.jit
+def product(x, y, out, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + at, tl.dot(tl.load(x + at), tl.load(y + at)))
+
+
+a, b, out = torch.randn(16, 16, dtype=torch.bfloat16), torch.randn(16, 16, dtype=torch.bfloat16), torch.empty(16, 16)
+run(product, (1,), a, b, out, N=16)
+assert torch.allclose(out, a.float() @ b.float(), rtol=1e-5, atol=1e-5)
+
+
+# libdevice.
+
+@triton.jit
+def functions(x, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    tl.store(out + at, libdevice.tanh(v))
+    tl.store(out + n + at, libdevice.erf(v))
+    tl.store(out + 2 * n + at, libdevice.pow(v, v))
+    tl.store(out + 3 * n + at, libdevice.isnan(v).to(tl.float32))
+
+
+x = torch.rand(32) + 0.5
+x[3] = float("nan")
+out = torch.empty(4, 32)
+run(functions, (1,), x, out, 32, BLOCK=32)
+want = torch.stack([x.tanh(), x.erf(), x.pow(x), x.isnan().float()])
+assert torch.allclose(out, want, rtol=1e-6, equal_nan=True), (out - want).abs().max()

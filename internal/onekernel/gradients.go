@@ -1,0 +1,143 @@
+package onekernel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/draw/choice"
+	"plumb/internal/judge/compare"
+	"plumb/program"
+)
+
+// differentiate asks for gradients in two of three cases, where the values have some.
+func (m *maker) differentiate(c *Case) {
+	if c.parts = nil; m.parts != nil {
+		c.parts = m.parts
+	}
+	if m.promises.Grad == nil || *m.promises.Grad {
+		c.Grad = c.Regime != NonFinite && c.Regime != Extremes && c.Index%3 != 2
+	}
+}
+
+// backward asks for the gradients of a case's result, or of its parts, each with a
+// cotangent of its own, and of the second order where they are promised.
+func (m *maker) backward(c *Case, p *program.Program) {
+	cotangent := func(k int) program.Fill {
+		return program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, uint64(1<<32+k))}
+	}
+	if c.parts == nil {
+		p.Backward = []program.Backward{{Value: resultName, Auto: true, Cotangent: cotangent(0)}}
+	}
+	for k, path := range c.parts {
+		of := program.Ref(resultName)
+		for depth, i := range path {
+			name := fmt.Sprintf("part%d_%d_", k, depth)
+			p.Calls = append(p.Calls, program.Call{Result: name, Target: "operator.getitem", Args: []any{of, int64(i)}})
+			of = program.Ref(name)
+		}
+		p.Backward = append(p.Backward, program.Backward{Value: of, Auto: true, Cotangent: cotangent(k)})
+	}
+	if m.promises.GradGrad {
+		p.Second = program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, secondKey)}
+	}
+}
+
+const secondKey = 1 << 36
+
+// forward leaves the call of a case alone in its program.
+func forward(p *program.Program) {
+	p.Calls, p.Backward, p.Second = p.Calls[:1], nil, program.Fill{}
+}
+
+func (s *Session) withoutGradients(c *Case) {
+	c.Grad = false
+	forward(c.program)
+	for i := range c.program.Inputs {
+		c.program.Inputs[i].RequiresGrad = false
+	}
+}
+
+// parted finds the results that have gradients where the reference has several, and
+// reports whether the case is to be run again for theirs. A kernel whose result is of
+// another structure is compared without.
+func (s *Session) parted(c *Case, r *result) bool {
+	if !c.Grad || len(r.ref.Values) == 0 {
+		return false
+	}
+	if n := r.kernel.Call; r.kernel.Status == backend.Raised && n > 0 && n < len(c.program.Calls) {
+		s.withoutGradients(c)
+		return true
+	}
+	if r.kernel.Status != backend.OK || c.parts != nil || r.ref.Values[0].Tensor != nil {
+		return false
+	}
+	c.parts = paths(r.ref.Values[0])
+	if len(c.parts) == 0 {
+		return false
+	}
+	if s.maker.legal == nil { // its result is always of one structure
+		s.maker.parts = c.parts
+	}
+	return s.maker.rewrite(c) == nil
+}
+
+// evenSeconds has gradients of the second order compared where the reference has them:
+// one that is nowhere is as good as one of zeros, as a formula may have it.
+func (r *result) evenSeconds() {
+	for i := range r.kernel.Slots {
+		own := &r.kernel.Slots[i]
+		at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Place == own.Place })
+		if own.Part != backend.PartSecondGrad || at < 0 {
+			continue
+		}
+		switch want := r.ref.Slots[at].Tensor; {
+		case want == nil:
+			own.Tensor = nil
+		case own.Tensor == nil && !compare.Any(want, func(v complex128) bool { return v != 0 }):
+			own.Tensor = want
+		}
+	}
+}
+
+// paths are the places in a result of the tensors that require a gradient.
+func paths(v backend.Value) [][]int {
+	found := [][]int{}
+	if v.Tensor != nil && v.RequiresGrad {
+		found = append(found, nil)
+	}
+	for i, e := range v.Tuple {
+		for _, path := range paths(e) {
+			found = append(found, append([]int{i}, path...))
+		}
+	}
+	return found
+}
+
+// requiresGrad reports whether any result of a value does.
+func requiresGrad(v backend.Value) bool {
+	return v.Tensor != nil && v.RequiresGrad || slices.ContainsFunc(v.Tuple, requiresGrad)
+}
+
+// gradients looks whether the kernel's results are detached where the reference's
+// are not. A kernel that is none of PyTorch's own operators has no gradients
+// unless they are asked for: its cases are run without, from then on.
+func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
+	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) {
+		return false, nil
+	}
+	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad
+	if demanded || s.detached {
+		return false, nil
+	}
+	if len(r.seen.Operators) > 0 && r.seen.Launches == 0 {
+		return false, nil
+	}
+	if !c.recorded() {
+		return false, nil
+	}
+	s.detached = true
+	s.withoutGradients(c)
+	return true, nil
+}

@@ -1,0 +1,60 @@
+package onekernel
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/tensor"
+)
+
+// TestEachPartOfAResultHasItsCotangent: of a tuple, those that require a gradient.
+func TestEachPartOfAResultHasItsCotangent(t *testing.T) {
+	leaf := func(grad bool) backend.Value {
+		return backend.Value{Tensor: tensor.New(tensor.F32, 2), RequiresGrad: grad}
+	}
+	v := backend.Value{Tuple: []backend.Value{leaf(true), leaf(false), {Tuple: []backend.Value{leaf(true)}}}}
+	m := makerOf(t, "x: float[N]", tensor.F32)
+	if m.parts = paths(v); !slices.EqualFunc(m.parts, [][]int{{0}, {2, 0}}, slices.Equal[[]int]) {
+		t.Fatalf("parts %v", m.parts)
+	}
+	m.promises.GradGrad = true
+	c := cases(t, m, 1)[0]
+	text := c.program.String()
+	for _, line := range []string{"part0_0_ = result_[0]\n", "part1_1_ = part1_0_[0]\n", "part0_0_.backward(", "part1_1_.backward("} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	if b := c.program.Backward; len(b) != 2 || b[0].Cotangent.Key == b[1].Cotangent.Key || c.program.Second.Dist == "" {
+		t.Errorf("%+v, second %+v", b, c.program.Second)
+	}
+	(&Session{}).withoutGradients(c)
+	if p := c.program; len(p.Calls) != 1 || p.Backward != nil || p.Second.Dist != "" || c.Grad {
+		t.Errorf("without gradients:\n%s", p)
+	}
+}
+
+// TestSecondGradientsThatAreNowhere: one that the reference has not is not asked for,
+// and none is as good as zeros, but not as others.
+func TestSecondGradientsThatAreNowhere(t *testing.T) {
+	of := func(v float64) *tensor.Tensor {
+		x := tensor.New(tensor.F32, 1)
+		x.Set(0, complex(v, 0))
+		return x
+	}
+	for _, c := range []struct{ want, got, even *tensor.Tensor }{
+		{nil, of(0), nil}, {nil, of(3), nil}, {of(2), nil, nil}, {of(2), of(0), of(0)}, {of(0), nil, of(0)},
+	} {
+		r := &result{ref: &backend.Outcome{}, kernel: &backend.Outcome{}}
+		at := backend.Place{Part: backend.PartSecondGrad, Owner: "x"}
+		r.ref.Add(at, c.want)
+		r.kernel.Add(at, c.got)
+		r.evenSeconds()
+		got := r.kernel.Slots[0].Tensor
+		if (got == nil) != (c.even == nil) || got != nil && got.At(0) != c.even.At(0) {
+			t.Errorf("want %v, got %v: %v", c.want, c.got, got)
+		}
+	}
+}
