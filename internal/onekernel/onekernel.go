@@ -152,6 +152,7 @@ type observed struct {
 	Launches  int         `json:"launches"`  // of kernels in Triton, so far
 	Builds    string      `json:"builds"`    // what tried to build in the call, if anything
 	Programs  int         `json:"programs"`  // of those of the last call
+	Elements  int         `json:"elements"`  // that its operators gave
 }
 
 // Session judges one kernel.
@@ -579,6 +580,9 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)
+	if s.maker.shrink(c, r.refSeen.Elements) {
+		return s.one(ctx, c)
+	}
 	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
 		s.refuses = r.ref.Message
 		return nil, nil
@@ -601,7 +605,10 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.weigh(ctx, r); err != nil || !s.cfg.Deterministic {
+	if err := s.sumsInHalf(ctx, r, job); err != nil {
+		return nil, err
+	}
+	if err := s.weigh(ctx, r, job); err != nil || !s.cfg.Deterministic {
 		return r, err
 	}
 	return r, s.repeat(ctx, r)

@@ -1,5 +1,12 @@
 package onekernel
 
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
 // mostPrograms is how many programs of Triton a call should have: the interpreter
 // takes half a millisecond and more for one, whatever its block.
 const mostPrograms = 512
@@ -26,11 +33,49 @@ func (m *maker) learn(c *Case, programs int) {
 	}
 }
 
+// mostWork is how many elements the operators of a reference should give in a call: the
+// judge runs it some thirty times where a result is in doubt.
+const mostWork = 1 << 22
+
+// shrink makes a case smaller whose reference computes with far more elements than it is
+// given, as attention does; it reports whether it has. Sizes are bounded from then on.
+func (m *maker) shrink(c *Case, elements int) bool {
+	if elements <= mostWork || m.form != nil || c.again {
+		return false
+	}
+	largest := slices.MaxFunc(c.names(), func(a, b string) int { return cmp.Compare(c.Sizes[a], c.Sizes[b]) })
+	n := c.Sizes[largest]
+	bound := int(float64(n) * math.Sqrt(mostWork/float64(elements)))
+	if bound < telltale || bound >= n {
+		return false
+	}
+	if m.legal == nil {
+		if m.bounds == nil {
+			m.bounds = map[string]int{}
+		}
+		m.bounds[largest] = bound
+	}
+	smaller := *c
+	smaller.Sizes = maps.Clone(c.Sizes)
+	smaller.Sizes[largest] = halved(n, bound)
+	if m.rewrite(&smaller) != nil || m.legal != nil && !m.legal(smaller.program) {
+		return false
+	}
+	*c = smaller
+	return true
+}
+
 // bounded halves a size until its programs are few enough; what lies one above or
 // below a power of two still does.
 func (m *maker) bounded(name string, n int) int {
-	bound, ok := m.bounds[name]
-	for ok && n > bound {
+	if bound, ok := m.bounds[name]; ok {
+		return halved(n, bound)
+	}
+	return n
+}
+
+func halved(n, bound int) int {
+	for n > bound {
 		n = n/2 | n&1
 	}
 	return n

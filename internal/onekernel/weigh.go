@@ -15,6 +15,7 @@ import (
 	"plumb/internal/draw/choice"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -61,7 +62,7 @@ func (s *Session) add(f finding) {
 }
 
 // weigh says what a case holds against the kernel.
-func (s *Session) weigh(ctx context.Context, r *result) error {
+func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error {
 	say := func(kind, text string) {
 		f := finding{kind, text, r}
 		if w := f.word(); w != Delegation && w != Limited {
@@ -93,6 +94,13 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 	}
 	old := s.repeated(r)
 	if r.misaligned = s.wrong(r); r.misaligned {
+		follows, err := s.followsNonFinite(ctx, r, job)
+		if err != nil {
+			return err
+		}
+		r.misaligned = !follows
+	}
+	if r.misaligned {
 		say(string(r.verdict.Kind), r.verdict.Reason)
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
@@ -113,7 +121,20 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 
 // wrong reports whether a case that the kernel answers misaligns.
 func (s *Session) wrong(r *result) bool {
-	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r) && !r.emptyDetached()
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r) && !r.emptyDetached() && !r.unbounded()
+}
+
+// unbounded reports whether a case differs by distance in gradients alone whose rounding
+// errors have no bound, with values so large that another formula's terms may be as much:
+// the gradient of a saturated softmax is 0 by one formula, and a difference of products
+// of such values by another.
+func (r *result) unbounded() bool {
+	if r.Regime != Large && r.Regime != Offset && r.Regime != Cancelling {
+		return false
+	}
+	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.Distance || d.Limit.Error != nil || d.Limit.Class == op.Exact || d.Limit.Class == op.Pointwise
+	}) && len(r.verdict.Differences) > 0
 }
 
 // overflows reports whether a case of the ends of a dtype says nothing: where terms are
@@ -155,7 +176,7 @@ func finite(o *backend.Outcome) bool {
 	for _, v := range o.Values {
 		for _, t := range leaves(v) {
 			for i := range t.Len() {
-				if z := t.At(i); cmplx.IsNaN(z) || cmplx.IsInf(z) {
+				if !isFinite(t.At(i)) {
 					return false
 				}
 			}
@@ -275,7 +296,7 @@ func (c *Config) slack(of *Case) float64 {
 	case c.Precision == Fast:
 		slack *= 1 << 10
 	}
-	if c.HalfSums && (of.DType == tensor.F16 || of.DType == tensor.BF16) {
+	if c.HalfSums && half(of.DType) {
 		slack *= float64(max(1, slices.Max(append(of.lengths(), 1)))) // (n-1)·u of a sum of n terms: Higham, Accuracy and Stability, §4.2
 	}
 	return slack
@@ -511,7 +532,7 @@ func (s *Session) when() string {
 		holds func(*result) bool
 	}
 	var traits []trait
-	for _, v := range []Regime{Offset, Large, Negative, ConstRows, ZeroRows, Ties, NonFinite, Zeros, Extremes, Tiny} {
+	for _, v := range []Regime{Offset, Large, Negative, ConstRows, ZeroRows, Ties, NonFinite, Zeros, Extremes, Tiny, Cancelling} {
 		traits = append(traits, trait{"only where the values are: " + string(v), func(r *result) bool { return r.Regime == v }})
 	}
 	traits = append(traits, trait{"only with inputs that are not contiguous", func(r *result) bool { return r.Layout != Contiguous }})
@@ -522,7 +543,7 @@ func (s *Session) when() string {
 		traits = append(traits, trait{"only in " + dt.String(), func(r *result) bool { return r.DType == dt }})
 	}
 	traits = append(traits,
-		trait{"only in half dtypes", func(r *result) bool { return r.DType == tensor.F16 || r.DType == tensor.BF16 }},
+		trait{"only in half dtypes", func(r *result) bool { return half(r.DType) }},
 		trait{"only for empty tensors", func(r *result) bool { return r.smallest() == 0 }},
 		trait{"only in the gradient", func(r *result) bool { return gradientOnly(r) }},
 		trait{"only where gradients are asked for", func(r *result) bool { return r.Grad }},

@@ -135,8 +135,8 @@ class Kernel:
         if not self.destination:
             return self.f(*args, **kwargs)
         out = [t.fill_(float("nan")) if t.is_floating_point() else t for t in self.out]
-        v = self.f(*out, *args, **kwargs)
-        return v if v is not None else out[0] if len(out) == 1 else tuple(out)
+        self.f(*out, *args, **kwargs)
+        return out[0] if len(out) == 1 else tuple(out)
 
 
 def parameters(f):

@@ -48,11 +48,15 @@ KEPT = 3  # calls whose results are looked at again
 class Recorder(TorchDispatchMode):
     def __init__(self):
         super().__init__()
-        self.names = []
+        self.names, self.elements = [], 0
 
     def __torch_dispatch__(self, f, types, args=(), kwargs=None):
-        self.names.append(getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f))
-        return f(*args, **(kwargs or {}))
+        name = getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f)
+        self.names.append(name)
+        v = f(*args, **(kwargs or {}))
+        if computes(name):
+            self.elements += sum(t.numel() for t in tensors(v))
+        return v
 
 
 # Operators that compute nothing: they make, copy, convert or describe.
@@ -68,14 +72,14 @@ def computes(name):
 
 
 def recorded(f):
-    """Returns what a function returns, and which operators that compute have run."""
+    """Returns what a function returns, which operators that compute have run, and how many elements they gave."""
     recorder = Recorder()
     handler = getattr(Recorder.__torch_dispatch__, "__wrapped__", None)
     if handler is not None:  # PyTorch would import its compiler, of seconds, to exempt it
         handler.__dict__.setdefault("__dynamo_disable", handler)
     with recorder:
         v = f()
-    return v, sorted(set(filter(computes, recorder.names)))
+    return v, sorted(set(filter(computes, recorder.names))), recorder.elements
 
 
 def warm():
@@ -88,7 +92,7 @@ class Watch:
         self.file = os.path.realpath(file) if file else ""
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
         self.record, self.on, self.calls, self.layer = False, False, 0, None
-        self.sealed, self.builds = False, ""
+        self.sealed, self.builds, self.elements = False, "", 0
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -165,7 +169,7 @@ class Watch:
         self.on = True
         try:
             if self.record:
-                v, self.operators = recorded(lambda: kernel(*args, **kwargs))
+                v, self.operators, self.elements = recorded(lambda: kernel(*args, **kwargs))
             else:
                 v = kernel(*args, **kwargs)
         except BaseException as e:
@@ -200,6 +204,8 @@ class Watch:
             return
         finally:
             self.layer.ghost = False
+        if any(overlap(a, b) for a in tensors(w) for b in tensors(v)):
+            return  # one buffer for all results: what is there are the first call's
         if [bytes_of(t) for t in tensors(w)] == [bytes_of(t) for t in tensors(v)] and any(t.numel() for t in tensors(v)):
             self.note("decoy", "its result is the same where the kernel's launches do nothing")
 
