@@ -147,12 +147,13 @@ func (h *host) ask(ctx context.Context, request, answer any) error {
 // observed is what a worker saw of a call.
 type observed struct {
 	Evidence  [][2]string `json:"evidence"`
-	Operators []string    `json:"operators"` // that compute, sorted
-	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
-	Launches  int         `json:"launches"`  // of kernels in Triton, so far
-	Builds    string      `json:"builds"`    // what tried to build in the call, if anything
-	Programs  int         `json:"programs"`  // of those of the last call
-	Elements  int         `json:"elements"`  // that its operators gave
+	Operators []string    `json:"operators"`    // that compute, sorted
+	Shares    []int       `json:"shares"`       // the arguments in whose memory a result is
+	Launches  int         `json:"launches"`     // of kernels in Triton, so far
+	Builds    string      `json:"builds"`       // what tried to build in the call, if anything
+	Programs  int         `json:"programs"`     // of those of the last call
+	All       int         `json:"all_programs"` // of those that its last launch has
+	Elements  int         `json:"elements"`     // that its operators gave
 }
 
 // Session judges one kernel.
@@ -542,6 +543,9 @@ const shown = 24
 func (s *Session) enough() bool {
 	failing := 0
 	for _, r := range s.outcomes {
+		if r.kernel.Status == backend.TimedOut { // each costs as long again
+			return true
+		}
 		if len(r.problems) > 0 {
 			failing++
 		}
@@ -577,6 +581,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		if note := "a call was not judged: " + text; !slices.Contains(s.notes, note) {
 			s.notes = append(s.notes, note)
 		}
+		s.maker.slowed(c, r.seen.Programs, r.seen.All)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)

@@ -19,17 +19,33 @@ func (m *maker) learn(c *Case, programs int) {
 	if programs == 0 || m.legal != nil { // an operator's literal has other symbols each time
 		return
 	}
+	for name, n := range c.Sizes {
+		if n >= telltale {
+			m.bound(name, max(n*mostPrograms/programs, telltale))
+		}
+	}
+}
+
+// anyName is the name under which the sizes of all symbols are bounded.
+const anyName = ""
+
+// slowed bounds the sizes after a case of which so many of all programs ran in time: those
+// of an operator's literal, whose symbols are others each time, all alike.
+func (m *maker) slowed(c *Case, ran, all int) {
+	if m.legal == nil {
+		m.learn(c, mostPrograms*max(all, 2*ran)/max(ran, 1))
+		return
+	}
+	largest := slices.Max(append(c.lengths(), 0))
+	m.bound(anyName, max(largest*ran/max(all, 2*ran), 8*telltale))
+}
+
+func (m *maker) bound(name string, n int) {
 	if m.bounds == nil {
 		m.bounds = map[string]int{}
 	}
-	for name, n := range c.Sizes {
-		if n < telltale {
-			continue
-		}
-		bound := max(n*mostPrograms/programs, telltale)
-		if known, ok := m.bounds[name]; !ok || bound < known {
-			m.bounds[name] = bound
-		}
+	if known, ok := m.bounds[name]; !ok || n < known {
+		m.bounds[name] = n
 	}
 }
 
@@ -50,10 +66,7 @@ func (m *maker) shrink(c *Case, elements int) bool {
 		return false
 	}
 	if m.legal == nil {
-		if m.bounds == nil {
-			m.bounds = map[string]int{}
-		}
-		m.bounds[largest] = bound
+		m.bound(largest, bound)
 	}
 	smaller := *c
 	smaller.Sizes = maps.Clone(c.Sizes)
@@ -68,8 +81,10 @@ func (m *maker) shrink(c *Case, elements int) bool {
 // bounded halves a size until its programs are few enough; what lies one above or
 // below a power of two still does.
 func (m *maker) bounded(name string, n int) int {
-	if bound, ok := m.bounds[name]; ok {
-		return halved(n, bound)
+	for _, of := range []string{name, anyName} {
+		if bound, ok := m.bounds[of]; ok {
+			n = halved(n, bound)
+		}
 	}
 	return n
 }

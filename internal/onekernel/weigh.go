@@ -70,8 +70,13 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		}
 		s.add(f)
 	}
+	var decoys []string
 	for _, e := range r.seen.Evidence {
-		if e[0] != "raises" && !(e[0] == "buffer" && r.sharesOutput()) {
+		switch {
+		case e[0] == "raises", e[0] == "buffer" && r.sharesOutput():
+		case e[0] == "decoy":
+			decoys = append(decoys, e[1])
+		default:
 			say(e[0], e[1])
 		}
 	}
@@ -111,6 +116,11 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		}
 		if spoilt {
 			say("spoils", "changes its arguments, so that a reference that ran after it would agree")
+		}
+	}
+	for _, text := range decoys {
+		if !r.misaligned { // a wrong result is none that something else gives
+			say("decoy", text)
 		}
 	}
 	if r.recorded() && delegates(r.seen.Operators, r.refSeen.Operators) {

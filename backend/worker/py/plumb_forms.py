@@ -41,6 +41,12 @@ class OnCPU(ast.NodeTransformer):
             return ast.copy_location(ast.Constant("cpu"), node)
         return node
 
+    def visit_JoinedStr(self, node):
+        first = node.values[0] if node.values else None
+        if isinstance(first, ast.Constant) and str(first.value).startswith("cuda:"):
+            return ast.copy_location(ast.Constant("cpu"), node)
+        return node
+
     def visit_Attribute(self, node):
         self.generic_visit(node)
         return ast.copy_location(ast.Constant(True), node) if node.attr == "is_cuda" and isinstance(node.ctx, ast.Load) else node

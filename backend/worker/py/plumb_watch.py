@@ -193,6 +193,9 @@ class Watch:
     def programs(self):
         return self.layer.programs if self.layer else 0
 
+    def all_programs(self):
+        return self.layer.all if self.layer else 0
+
     def without_launches(self, kernel, args, kwargs, v):
         """Calls the kernel again with launches that do nothing: what is the same then, they did not compute."""
         if not self.layer.launches or self.shares or not tensors(v):
