@@ -149,6 +149,7 @@ type observed struct {
 	Evidence  [][2]string `json:"evidence"`
 	Operators []string    `json:"operators"`    // that compute, sorted
 	Shares    []int       `json:"shares"`       // the arguments in whose memory a result is
+	Copied    bool        `json:"copied"`       // its results have the gradient of a copy
 	Launches  int         `json:"launches"`     // of kernels in Triton, so far
 	Builds    string      `json:"builds"`       // what tried to build in the call, if anything
 	Programs  int         `json:"programs"`     // of those of the last call

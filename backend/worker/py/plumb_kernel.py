@@ -104,7 +104,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "builds": self.watch.builds, "programs": self.watch.programs(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "builds": self.watch.builds, "programs": self.watch.programs(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
 
     def launched(self, _):
         """Tells what a compiler needs to know of the launches so far."""

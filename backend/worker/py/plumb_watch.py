@@ -18,7 +18,7 @@ import torch.nn.functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
-string_at, getframe, threads_of, listdir = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir
+string_at, getframe, threads_of, listdir, frames_of = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir, sys._current_frames
 extract_tb, format_only = traceback.extract_tb, traceback.format_exception_only
 
 # What an honest kernel has no use for; the open of a file is looked at by its path.
@@ -41,7 +41,8 @@ SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Pytho
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda}
 POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
-GHOSTS = 3  # calls that are made again without launches
+GHOSTS = 3  # calls that are made again without launches: all of them have to give the same
+TELLING = 32  # elements of a result that say something by being the same
 KEPT = 3  # calls whose results are looked at again
 
 
@@ -93,6 +94,7 @@ class Watch:
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
         self.record, self.on, self.calls, self.layer = False, False, 0, None
         self.sealed, self.builds, self.elements = False, "", 0
+        self.ghosts, self.same, self.copied = 0, 0, False
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -181,9 +183,11 @@ class Watch:
         finally:
             self.on = False
         for t in set(threads_of()) - threads:
-            self.note("late", "leaves a thread at work: %s" % t.name)
+            if not idle(t):
+                self.note("late", "leaves a thread at work: %s" % t.name)
+        self.copied = any(t.requires_grad for t in tensors(v)) and all(map(copies, tensors(v)))
         self.result(kernel, v, given)
-        if self.layer and self.calls <= GHOSTS:
+        if self.layer and self.ghosts < GHOSTS:
             self.without_launches(kernel, args, kwargs, v)
         return v
 
@@ -198,7 +202,7 @@ class Watch:
 
     def without_launches(self, kernel, args, kwargs, v):
         """Calls the kernel again with launches that do nothing: what is the same then, they did not compute."""
-        if not self.layer.launches or self.shares or not tensors(v):
+        if not self.layer.launches or self.shares or max([0, *(t.numel() for t in tensors(v))]) < TELLING:
             return
         self.layer.ghost = True
         try:
@@ -209,7 +213,9 @@ class Watch:
             self.layer.ghost = False
         if any(overlap(a, b) for a in tensors(w) for b in tensors(v)):
             return  # one buffer for all results: what is there are the first call's
-        if [bytes_of(t) for t in tensors(w)] == [bytes_of(t) for t in tensors(v)] and any(t.numel() for t in tensors(v)):
+        self.ghosts += 1
+        self.same += [bytes_of(t) for t in tensors(w)] == [bytes_of(t) for t in tensors(v)]
+        if self.same == self.ghosts == GHOSTS:
             self.note("decoy", "its result is the same where the kernel's launches do nothing")
 
     def result(self, kernel, v, given):
@@ -256,6 +262,39 @@ def installed(f):
     """Tells whether a function is of an installed package, some of which load parts of themselves late."""
     code = getattr(getattr(f, "__wrapped__", f), "__code__", None)
     return code is not None and "site-packages" in code.co_filename or getattr(f, "__module__", None) is not None and str(f.__module__).split(".")[0] == "torch"
+
+
+WAITING = {("threading.py", "wait"), ("thread.py", "_worker"), ("queue.py", "get"), ("connection.py", "_recv"), ("selectors.py", "select")}
+
+
+def idle(t):
+    """Tells whether a thread waits for work, as one of a pool does: in Python's library alone."""
+    frame = frames_of().get(t.ident)
+    if frame is None or isinstance(t, threading.Timer):
+        return frame is None  # it has ended
+    waits = (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) in WAITING
+    while waits and frame is not None:
+        waits = frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES)
+        frame = frame.f_back
+    return waits
+
+
+COPIES = ("Clone", "Copy", "ToCopy", "View", "UnsafeView", "ReshapeAlias", "AsStrided", "Expand", "Transpose", "Permute", "T", "Alias", "Contiguous", "Squeeze", "Unsqueeze", "Slice", "Select")
+
+
+def copies(t):
+    """Tells whether the gradient of a tensor is that of a copy: what was written to the copy, autograd does not know."""
+    waiting, seen = [t.grad_fn] if t.grad_fn is not None else [], set()
+    while waiting:
+        f = waiting.pop()
+        name = type(f).__name__
+        if f in seen or name == "AccumulateGrad":
+            continue
+        seen.add(f)
+        if name.rstrip("0123456789").replace("Backwards", "Backward").rpartition("Backward")[0] not in COPIES and name != "CopySlices":
+            return False
+        waiting += [g for g, _ in f.next_functions if g is not None]
+    return True
 
 
 def tensors(v):
