@@ -225,6 +225,9 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	err = s.run(ctx)
+	if err == nil {
+		err = s.counted(ctx)
+	}
 	if errors.As(err, &nothing) {
 		return s.nothing(nothing.reason), nil
 	}
@@ -538,20 +541,27 @@ func twins(i int) int {
 // the machine does changes no verdict.
 func (s *Session) spent() time.Duration { return s.kernel.CPUTime() + s.reference.CPUTime() }
 
-// shown is how many failing cases are enough to say when a kernel fails.
-const shown = 24
+// shown is how many failing cases are enough to say when a kernel fails, and deadly how
+// many that end its process, which takes seconds to start.
+const (
+	shown  = 24
+	deadly = 3
+)
 
 func (s *Session) enough() bool {
-	failing := 0
+	failing, ended := 0, 0
 	for _, r := range s.outcomes {
-		if r.kernel.Status == backend.TimedOut { // each costs as long again
+		switch r.kernel.Status {
+		case backend.TimedOut: // each costs as long again
 			return true
+		case backend.Crashed:
+			ended++
 		}
 		if len(r.problems) > 0 {
 			failing++
 		}
 	}
-	return failing >= shown
+	return failing >= shown || ended >= deadly
 }
 
 func (s *Session) withoutGradients(c *Case) {

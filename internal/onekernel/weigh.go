@@ -47,7 +47,7 @@ type finding struct {
 // words say to which verdict a kind of evidence leads; a kind that is not here is a
 // wrong result.
 var words = map[string]Word{
-	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
+	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "counts": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
 	"signal": Unsafe, "memory": Unsafe, "race": Unsafe,
 	"refuses": Limited, "oom": Limited,
 	"delegates": Delegation,
@@ -131,7 +131,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 
 // wrong reports whether a case that the kernel answers misaligns.
 func (s *Session) wrong(r *result) bool {
-	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r) && !r.emptyDetached() && !r.unbounded()
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r) && !r.emptyDetached() && !r.unbounded() && !r.unused() && !s.vanishes(r)
 }
 
 // unbounded reports whether a case differs by distance in gradients alone whose rounding
@@ -179,6 +179,51 @@ func (r *result) emptyDetached() bool {
 	return r.verdict.Kind == verdict.RequiresGrad && !slices.ContainsFunc(r.ref.Values, func(v backend.Value) bool {
 		return slices.ContainsFunc(leaves(v), func(t *tensor.Tensor) bool { return t.Len() > 0 })
 	})
+}
+
+// vanishes reports whether a function of single elements differs by no more than some
+// roundings of the argument's own magnitude, where that is large: far out, log(1 + exp(x))
+// and log1p(exp(x)) go to 0 in another manner.
+func (s *Session) vanishes(r *result) bool {
+	if r.Regime != Large && r.Regime != Negative || !s.pointwise && (s.traced == nil || !s.traced.pointwise(r.program)) {
+		return false
+	}
+	given := &r.program.Inputs[0]
+	plain := *given
+	plain.Strides = nil
+	x := plain.Materialize()
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		if d.Where.Part != backend.PartValue || d.Diff.Rule != compare.Distance || want.Len() != x.Len() || got.Len() != x.Len() {
+			return true
+		}
+		unit := min(compare.Roundoff(want.DType()), compare.Roundoff(tensor.F32))
+		for i := range want.Len() {
+			off := verdict.Distance(want.At(i), got.At(i))
+			if off > r.slack*max(unit*cmplx.Abs(x.At(i)), d.Limit.Allows(want, i)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// unused reports whether all that differs is that an argument has no gradient at all where
+// the reference's is zero: the kernel does not need it for these sizes.
+func (r *result) unused() bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		return d.Where.Part != backend.PartGrad || want == nil || got != nil || !zero(want)
+	})
+}
+
+func zero(t *tensor.Tensor) bool {
+	for i := range t.Len() {
+		if t.At(i) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // finite reports whether all elements of results are.
@@ -474,6 +519,9 @@ func (s *Session) smaller(ctx context.Context, r *result, kind string) (*result,
 			s.findings = kept
 			if err != nil {
 				return nil, err
+			}
+			if try != nil && try.kernel.Status == backend.Crashed {
+				left -= trials / deadly
 			}
 			if try != nil && slices.ContainsFunc(try.problems, func(f finding) bool { return f.Kind == kind }) {
 				best, improved = try, true

@@ -21,7 +21,7 @@ import torch
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
-from plumb_watch import Watch, recorded, warm
+from plumb_watch import Watch, follow, recorded, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
@@ -58,6 +58,8 @@ class Subject:
             plumb_sandbox.hide()
         elif self.sandbox.folder:
             self.sandbox.begin()
+        if ON_TRIAL:
+            follow(self.watch.elsewhere)
         plumb_torch.targets[SPEC["target"]] = self.call
 
     def describe(self, _):

@@ -4,6 +4,7 @@ Everything that is used here is taken before the kernel's file is imported.
 """
 
 import builtins
+import contextlib
 import ctypes
 import gc
 import os
@@ -39,7 +40,9 @@ STANDARD = os.path.dirname(os.__file__)  # of Python's own library
 PACKAGES = ("site-packages", "dist-packages")
 SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
-           "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda}
+           "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda,
+           "torch.random": torch.random, "torch.linalg": torch.linalg, "torch.special": torch.special, "torch.nn.Module": torch.nn.Module}
+INHERITED = Tensor.__mro__[1]  # whose methods a patch of torch.Tensor hides
 POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
 GHOSTS = 3  # calls that are made again without launches: all of them have to give the same
 TELLING = 32  # elements of a result that say something by being the same
@@ -83,6 +86,28 @@ def recorded(f):
     return v, sorted(set(filter(computes, recorder.names))), recorder.elements
 
 
+class Follower(Recorder):
+    """Records what other threads run, for as long as they do."""
+
+    def __init__(self, into):
+        super().__init__()
+        self.names = into
+
+
+def follow(into):
+    """Has every thread that Python starts write the operators that it runs to a list, and nobody switch the
+    record off: a mode of dispatch is one of the thread that enters it."""
+    begin = threading.Thread._bootstrap_inner
+
+    def followed(self):
+        with Follower(into):
+            begin(self)
+
+    threading.Thread._bootstrap_inner = followed
+    if hasattr(torch._C, "_DisableTorchDispatch"):
+        torch._C._DisableTorchDispatch = contextlib.nullcontext
+
+
 def warm():
     """Imports what PyTorch does when it is first recorded, and what writes files then."""
     recorded(lambda: torch.zeros(1))
@@ -95,6 +120,7 @@ class Watch:
         self.record, self.on, self.calls, self.layer = False, False, 0, None
         self.sealed, self.builds, self.elements = False, "", 0
         self.ghosts, self.same, self.copied = 0, 0, False
+        self.elsewhere = []  # operators of other threads
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -154,6 +180,9 @@ class Watch:
         for name, f in self.known.items():
             if now.get(name) is not f and not installed(now.get(name)):
                 self.note("patches", "replaces %s %s" % (name, when))
+        for name in now.keys() - self.known.keys():
+            if name.startswith("torch.Tensor.") and hasattr(INHERITED, name[13:]) and not installed(now[name]):
+                self.note("patches", "replaces %s %s" % (name, when))
         self.known = now
 
     # A call.
@@ -171,7 +200,9 @@ class Watch:
         self.on = True
         try:
             if self.record:
-                v, self.operators, self.elements = recorded(lambda: kernel(*args, **kwargs))
+                del self.elsewhere[:]
+                v, operators, self.elements = recorded(lambda: kernel(*args, **kwargs))
+                self.operators = sorted({*operators, *filter(computes, self.elsewhere)})
             else:
                 v = kernel(*args, **kwargs)
         except BaseException as e:
@@ -255,7 +286,7 @@ class Watch:
 
 def functions():
     """Lists the functions that a judge, or others, might call."""
-    return {"%s.%s" % (name, k): v for name, owner in PATCHED.items() for k, v in list(vars(owner).items()) if callable(v) and not k.startswith("__")}
+    return {"%s.%s" % (name, k): v for name, owner in PATCHED.items() for k, v in list(vars(owner).items()) if callable(v) and (owner is Tensor or not k.startswith("__"))}
 
 
 def installed(f):
