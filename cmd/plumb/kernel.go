@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -115,6 +116,8 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	} else if err != nil {
 		return usage(err)
 	}
+	began := cpuTime()
+	cfg.Own = func() time.Duration { return cpuTime() - began }
 	if f.verbose {
 		cfg.Told = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), backend.Printable(line, longestLine)) }
 	}

@@ -73,6 +73,9 @@ type Config struct {
 	NoSandbox bool
 	// Forker, where it is set, is of what both processes are forks.
 	Forker *worker.Forker
+	// Own is the processor time of this process, where Budget counts it too; nil where
+	// others share the process.
+	Own func() time.Duration
 	// Told is called after each case, where it is set, with its line.
 	Told func(line string)
 }
@@ -537,9 +540,15 @@ func twins(i int) int {
 	return 0
 }
 
-// spent is the processor time that kernel and reference have taken; how much else
+// spent is the processor time that kernel, reference and judge have taken; how much else
 // the machine does changes no verdict.
-func (s *Session) spent() time.Duration { return s.kernel.CPUTime() + s.reference.CPUTime() }
+func (s *Session) spent() time.Duration {
+	spent := s.kernel.CPUTime() + s.reference.CPUTime()
+	if s.cfg.Own != nil {
+		spent += s.cfg.Own()
+	}
+	return spent
+}
 
 // shown is how many failing cases are enough to say when a kernel fails, and deadly how
 // many that end its process, which takes seconds to start.
