@@ -15,6 +15,7 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/stopwatch"
 	"plumb/tensor"
 )
 
@@ -125,7 +126,7 @@ func (r *conformRun) spent() string {
 	if calls := r.vendor.Took(); calls > 0 {
 		text += fmt.Sprintf("; %.1f s in the candidate's own calls", calls.Seconds())
 	}
-	return text + fmt.Sprintf("; %.1f CPU-s of Plumb's process", cpuTime().Seconds())
+	return text + fmt.Sprintf("; %.1f CPU-s of Plumb's process", stopwatch.CPUTime().Seconds())
 }
 
 // compare compares with the run before, if there is one.

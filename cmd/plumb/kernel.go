@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/onekernel"
+	"plumb/internal/stopwatch"
 )
 
 // kernelFlags are those of plumb kernel.
@@ -119,6 +121,8 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	} else if err != nil {
 		return usage(err)
 	}
+	began := stopwatch.CPUTime()
+	cfg.Own = func() time.Duration { return stopwatch.CPUTime() - began }
 	if f.verbose {
 		cfg.Told = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), backend.Printable(line, longestLine)) }
 	}

@@ -13,38 +13,33 @@ import (
 	"plumb/internal/onekernel"
 )
 
-// kernelEntry is an entry of testdata/kernels/functions/index.json, whose fields the
+// kernelEntry is an entry of an index of functions below testdata/kernels, whose fields the
 // README there states.
 type kernelEntry struct {
+	folder string
+
 	File, Function, Against, Inputs, Signature, Python, Class, Verdict, Mistake string
 	Flags, Also                                                                 []string
 }
 
 func (e *kernelEntry) name() string { return e.File + "::" + e.Function }
 
-// sampled are one or two entries of each class; PLUMB_KERNELS=all tries all.
+// sampled are an entry of each class, told apart in a minute; PLUMB_KERNELS=all tries all.
 var sampled = []string{
-	"softmax.py::softmax", "norms.py::rms_norm", "rows.c::softmax_f32", "triton_add.py::add", "cpp_layer_norm.py::layer_norm",
-	"softmax.py::softmax_simple", "scan.py::cumsum_exclusive", "autograd_pointwise.py::silu_gate", "buffers.py::contiguous_view",
-	"limited.py::matmul", "delegation.py::fused_softmax", "attention_frame.py::attention", "gelu_tolerant.py::gelu",
-	"dense.c::add_unrolled_f32", "triton_add.py::add_floor", "triton_add.py::add_plain",
+	"softmax.py::softmax", "rows.c::softmax_f32", "triton_add.py::add",
+	"softmax.py::softmax_simple", "autograd_pointwise.py::silu_gate", "buffers.py::contiguous_view",
+	"limited.py::matmul", "delegation.py::fused_softmax", "attention_frame.py::attention",
+	"dense.c::add_unrolled_f32", "triton_add.py::add_plain", "cheats.py::softmax_by_count",
 }
 
-const kernelFolder = "testdata/kernels/functions"
+var kernelFolders = []string{"testdata/kernels/functions", "testdata/kernels/unusual"}
 
 // TestKernels: kernels as users write them have the verdict that they deserve. Those that
 // need a Python which is not here are left out: PLUMB_KERNELS_PYTHON lists more.
 func TestKernels(t *testing.T) {
 	slow(t)
 	pythons := kernelPythons(t)
-	text, err := os.ReadFile(filepath.Join(kernelFolder, "index.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var entries []kernelEntry
-	if err := json.Unmarshal(text, &entries); err != nil {
-		t.Fatal(err)
-	}
+	entries := kernelEntries(t)
 	all, seen, lacking := os.Getenv("PLUMB_KERNELS") == "all", 0, map[string]int{}
 	for i := range entries {
 		e := &entries[i]
@@ -69,6 +64,26 @@ func TestKernels(t *testing.T) {
 	for what, n := range lacking {
 		t.Logf("%d entries are left out, for no Python here has %s", n, what)
 	}
+}
+
+func kernelEntries(t *testing.T) []kernelEntry {
+	t.Helper()
+	var all []kernelEntry
+	for _, folder := range kernelFolders {
+		text, err := os.ReadFile(filepath.Join(folder, "index.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entries []kernelEntry
+		if err := json.Unmarshal(text, &entries); err != nil {
+			t.Fatal(err)
+		}
+		for i := range entries {
+			entries[i].folder = folder
+		}
+		all = append(all, entries...)
+	}
+	return all
 }
 
 // kernelPythons maps what an entry needs to a Python that has it.
@@ -110,7 +125,7 @@ func onPath(programs ...string) bool {
 func (e *kernelEntry) run(t *testing.T, python string, more []string) {
 	against := e.Against
 	if strings.Contains(against, "::") {
-		against = filepath.Join(kernelFolder, against)
+		against = filepath.Join(e.folder, against)
 	}
 	args := []string{e.place(t), "--against", against, "--python", python, "--seed", "1", "--json", "--bundle", t.TempDir()}
 	if e.Inputs != "" {
@@ -146,7 +161,7 @@ func (e *kernelEntry) run(t *testing.T, python string, more []string) {
 
 // place is what the command judges: a C file's function in a library made of it.
 func (e *kernelEntry) place(t *testing.T) string {
-	file := filepath.Join(kernelFolder, e.File)
+	file := filepath.Join(e.folder, e.File)
 	if filepath.Ext(file) != ".c" {
 		return file + "::" + e.Function
 	}

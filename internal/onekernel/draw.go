@@ -29,6 +29,8 @@ const (
 	Extremes  Regime = "extreme magnitudes" // the largest finite values and subnormals
 	Tiny      Regime = "tiny magnitudes"    //
 	AsGiven   Regime = "as given"           // in the range of a problem's own inputs
+	// Cancelling has rows whose sums grow far beyond what they come to.
+	Cancelling Regime = "long cancelling sums"
 )
 
 // Layout says how the inputs of a case lie in memory.
@@ -73,12 +75,12 @@ type step struct {
 
 // first are the draws that come first: sizes 1, 2ᵏ, 2ᵏ±1, a prime, more than one block
 // of any usual size; each regime; each layout; empty. The first ten have each of these
-// once.
+// once; what has to be long and of a half dtype comes right after them.
 var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
-	{-1, Usual, Contiguous}, {255, Large, Sliced}, {2, Usual, Contiguous}, {5, ZeroRows, Expanded}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
-	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded},
+	{-1, Usual, Contiguous}, {4099, Cancelling, Contiguous}, {2, Usual, Contiguous}, {5, ZeroRows, Expanded}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
+	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
 // round reports whether all sizes are to be multiples of 8, as some kernels demand:
@@ -89,7 +91,7 @@ func (s step) round() bool { return s.size >= 8 && s.size&(s.size-1) == 0 }
 var later = []int{1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 191, 255, 256, 257, 384, 500, 511, 512, 513, 700, 1000, 1023, 1024, 1025, 1500, 2047, 2049, 3001, 4096, 5000}
 
 var (
-	regimes = []Regime{Usual, Usual, Usual, Offset, Large, Negative, ConstRows, Ties, NonFinite, Zeros, Extremes, Tiny}
+	regimes = []Regime{Usual, Usual, Usual, Offset, Large, Negative, ConstRows, Ties, NonFinite, Zeros, Extremes, Tiny, Cancelling}
 	layouts = []Layout{Contiguous, Contiguous, Transposed, Sliced, Expanded}
 )
 
@@ -208,7 +210,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	c.sig = sig
 	symbols := sig.Symbols()
 	focus := 0
-	if len(symbols) > 1 && (i/2%2 == 1 || try > 4) {
+	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling || try > 4) {
 		focus = src.Index(len(symbols))
 	}
 	for k, name := range symbols {
@@ -268,6 +270,10 @@ func (m *maker) write(c *Case) error {
 // resultName is what programs call a kernel's result; no parameter is called so.
 const resultName = "result_"
 
+// kept is how many elements of a tensor its twin n keeps: the first, the first half or
+// three quarters, by which a kernel may know its arguments again.
+func kept(n, length int) int { return max(1, []int{3 * length / 4, 1, length / 2}[n%3]) }
+
 // twin is a case of the same sizes and layout in the same memory with other values,
 // but the first of each tensor: what a kernel that remembers its calls takes for the
 // one before.
@@ -288,9 +294,12 @@ func (m *maker) twin(c *Case, n int) (*Case, error) {
 		plain := *in
 		plain.Strides = nil
 		data := plain.Materialize()
-		first := *was
-		first.Strides = nil
-		data.Set(0, first.Materialize().At(0))
+		before := *was
+		before.Strides = nil
+		old := before.Materialize()
+		for k := range kept(n, data.Len()) {
+			data.Set(k, old.At(k))
+		}
 		in.Fill = program.Fill{Dist: program.Literal, Data: data}
 	}
 	return &t, t.program.Validate()
@@ -342,6 +351,13 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 		in.Shape = []int{}
 	}
 	in.Fill = of.fill(c, k)
+	switch {
+	case !of.free():
+	case c.Regime == Cancelling:
+		in.Fill = cancelling(in, c.keyOf(k), k == c.sig.firstFree())
+	case c.Regime == NonFinite && !c.strikes(k):
+		in.Fill.Special = 0
+	}
 	if len(of.Among) > 0 {
 		in.Fill = among(in, of.Among)
 	}
@@ -352,8 +368,21 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	return in, nil
 }
 
+// strikes reports whether input k of a case of NonFinite has NaN and infinities: one of
+// several has, so that what the others are multiplied by stays finite, and what comes of
+// two infinities does not hang on the order of operations.
+func (c *Case) strikes(k int) bool {
+	var free []int
+	for i := range c.sig.Inputs {
+		if c.sig.Inputs[i].free() {
+			free = append(free, i)
+		}
+	}
+	return free[c.Key%uint64(len(free))] == k
+}
+
 func (in *Input) fill(c *Case, k int) program.Fill {
-	f := program.Fill{Dist: program.Normal, Hi: 1, Key: choice.Derive(c.Key, uint64(k))}
+	f := program.Fill{Dist: program.Normal, Hi: 1, Key: c.keyOf(k)}
 	switch {
 	case in.Literal != nil:
 		return program.Fill{Dist: program.Literal, Data: in.Literal}

@@ -122,9 +122,10 @@ func requiresGrad(v backend.Value) bool {
 
 // gradients looks whether the kernel's results are detached where the reference's
 // are not. A kernel that is none of PyTorch's own operators has no gradients
-// unless they are asked for: its cases are run without, from then on.
+// unless they are asked for, nor has one in Triton that writes to a copy of an argument:
+// its cases are run without, from then on.
 func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
-	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) {
+	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) && !(r.seen.Copied && r.seen.Launches > 0) {
 		return false, nil
 	}
 	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad

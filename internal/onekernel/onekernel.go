@@ -18,7 +18,6 @@ import (
 	"plumb/backend/worker"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
-	"plumb/internal/stopwatch"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -75,6 +74,9 @@ type Config struct {
 	NoSandbox bool
 	// Forker, where it is set, is of what both processes are forks.
 	Forker *worker.Forker
+	// Own is the processor time of this process, where Budget counts it too; nil where
+	// others share the process.
+	Own func() time.Duration
 	// Told is called after each case, where it is set, with its line.
 	Told func(line string)
 }
@@ -149,11 +151,14 @@ func (h *host) ask(ctx context.Context, request, answer any) error {
 // observed is what a worker saw of a call.
 type observed struct {
 	Evidence  [][2]string `json:"evidence"`
-	Operators []string    `json:"operators"` // that compute, sorted
-	Shares    []int       `json:"shares"`    // the arguments in whose memory a result is
-	Launches  int         `json:"launches"`  // of kernels in Triton, so far
-	Builds    string      `json:"builds"`    // what tried to build in the call, if anything
-	Programs  int         `json:"programs"`  // of those of the last call
+	Operators []string    `json:"operators"`    // that compute, sorted
+	Shares    []int       `json:"shares"`       // the arguments in whose memory a result is
+	Copied    bool        `json:"copied"`       // its results have the gradient of a copy
+	Launches  int         `json:"launches"`     // of kernels in Triton, so far
+	Builds    string      `json:"builds"`       // what tried to build in the call, if anything
+	Programs  int         `json:"programs"`     // of those of the last call
+	All       int         `json:"all_programs"` // of those that its last launch has
+	Elements  int         `json:"elements"`     // that its operators gave
 }
 
 // Session judges one kernel.
@@ -174,7 +179,6 @@ type Session struct {
 	detached  bool // the kernel has no gradients, and says none
 	findings  []finding
 	start     time.Time
-	before    time.Duration // processor time of this process
 	untraced  map[string]int
 	task      *task  // nil where there is none
 	folder    string // of the task's copies
@@ -215,7 +219,7 @@ func (c *Config) target() string {
 
 // Judge judges a kernel. The error is a *Mistake of who asks, or a fault of the harness.
 func Judge(ctx context.Context, cfg Config) (*Report, error) {
-	s := &Session{cfg: &cfg, start: time.Now(), before: stopwatch.CPUTime(), untraced: map[string]int{}, earlier: map[string]uint64{}}
+	s := &Session{cfg: &cfg, start: time.Now(), untraced: map[string]int{}, earlier: map[string]uint64{}}
 	defer s.close()
 	err := s.open(ctx)
 	var nothing *errNothing
@@ -226,6 +230,9 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	err = s.run(ctx)
+	if err == nil {
+		err = s.counted(ctx)
+	}
 	if errors.As(err, &nothing) {
 		return s.nothing(nothing.reason), nil
 	}
@@ -540,20 +547,34 @@ func twins(i int) int {
 // spent is the processor time that kernel, reference and judge have taken; how much else
 // the machine does changes no verdict.
 func (s *Session) spent() time.Duration {
-	return s.kernel.CPUTime() + s.reference.CPUTime() + stopwatch.CPUTime() - s.before
+	spent := s.kernel.CPUTime() + s.reference.CPUTime()
+	if s.cfg.Own != nil {
+		spent += s.cfg.Own()
+	}
+	return spent
 }
 
-// shown is how many failing cases are enough to say when a kernel fails.
-const shown = 24
+// shown is how many failing cases are enough to say when a kernel fails, and deadly how
+// many that end its process, which takes seconds to start.
+const (
+	shown  = 24
+	deadly = 3
+)
 
 func (s *Session) enough() bool {
-	failing := 0
+	failing, ended := 0, 0
 	for _, r := range s.outcomes {
+		switch r.kernel.Status {
+		case backend.TimedOut: // each costs as long again
+			return true
+		case backend.Crashed:
+			ended++
+		}
 		if len(r.problems) > 0 {
 			failing++
 		}
 	}
-	return failing >= shown
+	return failing >= shown || ended >= deadly
 }
 
 // one runs a case on the kernel, then on the reference, and judges; nil where the
@@ -575,9 +596,13 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	}
 	if text, slow := r.seen.slow(); slow {
 		s.note("a call was not judged: " + text)
+		s.maker.slowed(c, r.seen.Programs, r.seen.All)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)
+	if s.maker.shrink(c, r.refSeen.Elements) {
+		return s.one(ctx, c)
+	}
 	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
 		s.refuses = r.ref.Message
 		return nil, nil
@@ -602,7 +627,10 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.weigh(ctx, r); err != nil || !s.cfg.Deterministic {
+	if err := s.sumsInHalf(ctx, r, job); err != nil {
+		return nil, err
+	}
+	if err := s.weigh(ctx, r, job); err != nil || !s.cfg.Deterministic {
 		return r, err
 	}
 	return r, s.repeat(ctx, r)

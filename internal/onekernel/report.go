@@ -155,9 +155,12 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 	}
 	s.tried(rep)
 	if at := slices.IndexFunc(of, func(f finding) bool { return f.at != nil && len(f.at.problems) > 0 }); at >= 0 {
-		small, err := s.smaller(ctx, s.simplest(of[at].Kind), of[at].Kind)
-		if err != nil {
-			return nil, err
+		small := s.simplest(of[at].Kind)
+		if of[at].Kind != "hangs" { // each smaller one would take as long
+			var err error
+			if small, err = s.smaller(ctx, small, of[at].Kind); err != nil {
+				return nil, err
+			}
 		}
 		rep.Smallest = smallestOf(small)
 		rep.Smallest.session = s

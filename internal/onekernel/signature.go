@@ -54,6 +54,11 @@ type Input struct {
 // isFloat reports whether the case's float dtype is the input's.
 func (in *Input) isFloat() bool { return in.DType == tensor.Invalid }
 
+// firstFree is the place of the first free input, -1 where there is none.
+func (sig *Signature) firstFree() int {
+	return slices.IndexFunc(sig.Inputs, func(in Input) bool { return in.free() })
+}
+
 // free reports whether any finite numbers make sense as elements.
 func (in *Input) free() bool { return in.isFloat() && !in.Bounded && in.Literal == nil }
 

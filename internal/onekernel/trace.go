@@ -211,9 +211,8 @@ func partOf(target string, args []any, kwargs []op.Kwarg) (*op.Call, error) {
 	return call, nil
 }
 
-// learn asks the reference what it calls for a case, so that its bounds are known,
-// and returns how many results it has; the error says why it cannot be traced.
-func (t *traced) learn(ctx context.Context, ask asker, p *program.Program) (int, error) {
+// keysOf are the keys of a case's call, in its dtypes and in wide ones.
+func (t *traced) keysOf(p *program.Program) (key, wide string) {
 	var dtypes []tensor.DType
 	var shapes [][]int
 	for _, in := range p.Inputs {
@@ -224,7 +223,31 @@ func (t *traced) learn(ctx context.Context, ask asker, p *program.Program) (int,
 		parts = append(parts, fmt.Sprintf("%s=%v", kw.Name, kw.Value))
 	}
 	attributes := strings.Join(parts, " ")
-	key, wide := t.keyOf(dtypes, shapes, attributes), t.keyOf(widened(dtypes), shapes, attributes)
+	return t.keyOf(dtypes, shapes, attributes), t.keyOf(widened(dtypes), shapes, attributes)
+}
+
+// pointwise reports whether a case's call is traced to functions of single elements alone.
+func (t *traced) pointwise(p *program.Program) bool {
+	key, _ := t.keysOf(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.known[key]
+	if r == nil {
+		return false
+	}
+	for i := range r.program.Calls {
+		defs := ops.Table().Lookup(r.program.Calls[i].Target)
+		if len(defs) == 0 || !defs[0].ScalarFunction() {
+			return false
+		}
+	}
+	return true
+}
+
+// learn asks the reference what it calls for a case, so that its bounds are known,
+// and returns how many results it has; the error says why it cannot be traced.
+func (t *traced) learn(ctx context.Context, ask asker, p *program.Program) (int, error) {
+	key, wide := t.keysOf(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r, known := t.known[key]; known {

@@ -15,6 +15,7 @@ import (
 	"plumb/internal/draw/choice"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -46,7 +47,7 @@ type finding struct {
 // words say to which verdict a kind of evidence leads; a kind that is not here is a
 // wrong result.
 var words = map[string]Word{
-	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
+	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "counts": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
 	"signal": Unsafe, "memory": Unsafe, "race": Unsafe,
 	"refuses": Limited, "oom": Limited,
 	"delegates": Delegation,
@@ -61,7 +62,7 @@ func (s *Session) add(f finding) {
 }
 
 // weigh says what a case holds against the kernel.
-func (s *Session) weigh(ctx context.Context, r *result) error {
+func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error {
 	say := func(kind, text string) {
 		f := finding{kind, text, r}
 		if w := f.word(); w != Delegation && w != Limited {
@@ -69,8 +70,13 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 		}
 		s.add(f)
 	}
+	var decoys []string
 	for _, e := range r.seen.Evidence {
-		if e[0] != "raises" && !(e[0] == "buffer" && r.sharesOutput()) {
+		switch {
+		case e[0] == "raises", e[0] == "buffer" && r.sharesOutput():
+		case e[0] == "decoy":
+			decoys = append(decoys, e[1])
+		default:
 			say(e[0], e[1])
 		}
 	}
@@ -93,6 +99,13 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 	}
 	old := s.repeated(r)
 	if r.misaligned = s.wrong(r); r.misaligned {
+		follows, err := s.followsNonFinite(ctx, r, job)
+		if err != nil {
+			return err
+		}
+		r.misaligned = !follows
+	}
+	if r.misaligned {
 		say(string(r.verdict.Kind), r.verdict.Reason)
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
@@ -105,6 +118,11 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 			say("spoils", "changes its arguments, so that a reference that ran after it would agree")
 		}
 	}
+	for _, text := range decoys {
+		if !r.misaligned { // a wrong result is none that something else gives
+			say("decoy", text)
+		}
+	}
 	if r.recorded() && delegates(r.seen.Operators, r.refSeen.Operators) {
 		say("delegates", "calls what it is to replace: "+strings.Join(r.refSeen.Operators, ", "))
 	}
@@ -113,7 +131,20 @@ func (s *Session) weigh(ctx context.Context, r *result) error {
 
 // wrong reports whether a case that the kernel answers misaligns.
 func (s *Session) wrong(r *result) bool {
-	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r) && !r.emptyDetached()
+	return r.verdict.Word == verdict.Misaligned && !r.tolerated() && !s.overflows(r) && !r.emptyDetached() && !r.unbounded() && !r.unused() && !s.vanishes(r)
+}
+
+// unbounded reports whether a case differs by distance in gradients alone whose rounding
+// errors have no bound, with values so large that another formula's terms may be as much:
+// the gradient of a saturated softmax is 0 by one formula, and a difference of products
+// of such values by another.
+func (r *result) unbounded() bool {
+	if r.Regime != Large && r.Regime != Offset && r.Regime != Cancelling {
+		return false
+	}
+	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.Distance || d.Limit.Error != nil || d.Limit.Class == op.Exact || d.Limit.Class == op.Pointwise
+	}) && len(r.verdict.Differences) > 0
 }
 
 // overflows reports whether a case of the ends of a dtype says nothing: where terms are
@@ -137,6 +168,51 @@ func nearEnd(o *backend.Outcome) bool { return anywhere(o, compare.NearEnd) }
 // which nothing could be missing.
 func (r *result) emptyDetached() bool {
 	return r.verdict.Kind == verdict.RequiresGrad && !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 })
+}
+
+// vanishes reports whether a function of single elements differs by no more than some
+// roundings of the argument's own magnitude, where that is large: far out, log(1 + exp(x))
+// and log1p(exp(x)) go to 0 in another manner.
+func (s *Session) vanishes(r *result) bool {
+	if r.Regime != Large && r.Regime != Negative || !s.pointwise && (s.traced == nil || !s.traced.pointwise(r.program)) {
+		return false
+	}
+	given := &r.program.Inputs[0]
+	plain := *given
+	plain.Strides = nil
+	x := plain.Materialize()
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		if d.Where.Part != backend.PartValue || d.Diff.Rule != compare.Distance || want.Len() != x.Len() || got.Len() != x.Len() {
+			return true
+		}
+		unit := min(compare.Roundoff(want.DType()), compare.Roundoff(tensor.F32))
+		for i := range want.Len() {
+			off := verdict.Distance(want.At(i), got.At(i))
+			if off > r.slack*max(unit*cmplx.Abs(x.At(i)), d.Limit.Allows(want, i)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// unused reports whether all that differs is that an argument has no gradient at all where
+// the reference's is zero: the kernel does not need it for these sizes.
+func (r *result) unused() bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		return d.Where.Part != backend.PartGrad || want == nil || got != nil || !zero(want)
+	})
+}
+
+func zero(t *tensor.Tensor) bool {
+	for i := range t.Len() {
+		if t.At(i) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // finite reports whether all elements of results are.
@@ -248,7 +324,7 @@ func (c *Config) slack(of *Case) float64 {
 	case c.Precision == Fast:
 		slack *= 1 << 10
 	}
-	if c.HalfSums && (of.DType == tensor.F16 || of.DType == tensor.BF16) {
+	if c.HalfSums && half(of.DType) {
 		slack *= float64(max(1, slices.Max(append(of.lengths(), 1)))) // (n-1)·u of a sum of n terms: Higham, Accuracy and Stability, §4.2
 	}
 	return slack
@@ -417,6 +493,9 @@ func (s *Session) smaller(ctx context.Context, r *result, kind string) (*result,
 			if err != nil {
 				return nil, err
 			}
+			if try != nil && try.kernel.Status == backend.Crashed {
+				left -= trials / deadly
+			}
 			if try != nil && slices.ContainsFunc(try.problems, func(f finding) bool { return f.Kind == kind }) {
 				best, improved = try, true
 				break
@@ -484,7 +563,7 @@ func (s *Session) when() string {
 		holds func(*result) bool
 	}
 	var traits []trait
-	for _, v := range []Regime{Offset, Large, Negative, ConstRows, ZeroRows, Ties, NonFinite, Zeros, Extremes, Tiny} {
+	for _, v := range []Regime{Offset, Large, Negative, ConstRows, ZeroRows, Ties, NonFinite, Zeros, Extremes, Tiny, Cancelling} {
 		traits = append(traits, trait{"only where the values are: " + string(v), func(r *result) bool { return r.Regime == v }})
 	}
 	traits = append(traits, trait{"only with inputs that are not contiguous", func(r *result) bool { return r.Layout != Contiguous }})
@@ -495,7 +574,7 @@ func (s *Session) when() string {
 		traits = append(traits, trait{"only in " + dt.String(), func(r *result) bool { return r.DType == dt }})
 	}
 	traits = append(traits,
-		trait{"only in half dtypes", func(r *result) bool { return r.DType == tensor.F16 || r.DType == tensor.BF16 }},
+		trait{"only in half dtypes", func(r *result) bool { return half(r.DType) }},
 		trait{"only for empty tensors", func(r *result) bool { return r.smallest() == 0 }},
 		trait{"only in the gradient", func(r *result) bool { return gradientOnly(r) }},
 		trait{"only where gradients are asked for", func(r *result) bool { return r.Grad }},

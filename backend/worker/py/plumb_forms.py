@@ -41,6 +41,12 @@ class OnCPU(ast.NodeTransformer):
             return ast.copy_location(ast.Constant("cpu"), node)
         return node
 
+    def visit_JoinedStr(self, node):
+        first = node.values[0] if node.values else None
+        if isinstance(first, ast.Constant) and str(first.value).startswith("cuda:"):
+            return ast.copy_location(ast.Constant("cpu"), node)
+        return node
+
     def visit_Attribute(self, node):
         self.generic_visit(node)
         return ast.copy_location(ast.Constant(True), node) if node.attr == "is_cuda" and isinstance(node.ctx, ast.Load) else node
@@ -138,8 +144,8 @@ class Kernel:
         """Calls the function, with memory for its results where it wants that."""
         if not self.destination:
             return self.f(*args, **kwargs)
-        v = self.f(*out, *args, **kwargs)
-        return v if v is not None else out[0] if len(out) == 1 else tuple(out)
+        self.f(*out, *args, **kwargs)
+        return out[0] if len(out) == 1 else tuple(out)
 
 
 def parameters(f):

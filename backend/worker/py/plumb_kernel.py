@@ -22,7 +22,7 @@ from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
 from plumb_timing import Timing
-from plumb_watch import Watch, recorded, threads_of, warm
+from plumb_watch import Watch, follow, recorded, threads_of, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
@@ -60,6 +60,8 @@ class Subject:
             plumb_sandbox.hide()
         elif self.sandbox.folder:
             self.sandbox.begin()
+        if ON_TRIAL:
+            follow(self.watch.elsewhere)
         plumb_torch.targets[SPEC["target"]] = self.call
 
     def describe(self, _):
@@ -107,7 +109,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "builds": self.watch.builds, "programs": self.watch.programs()}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "builds": self.watch.builds, "programs": self.watch.programs(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
 
     def launched(self, _):
         """Tells what a compiler needs to know of the launches so far."""
@@ -169,7 +171,7 @@ class Subject:
             finally:
                 for text in self.room.spilt():
                     self.watch.note("memory", text)
-        v, self.watch.operators = recorded(lambda: self.kernel(*args, **kwargs))
+        v, self.watch.operators, self.watch.elements = recorded(lambda: self.kernel(*args, **kwargs))
         return v
 
     def trace(self, told):
@@ -222,6 +224,8 @@ class Traced(Calls):
 
 
 READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool__", "__int__", "__float__", "__index__", "__contains__"}
+OPERATORS = {"Tensor.__%s__" % name: "operator." + to for name, to in (
+    ("invert", "invert"), ("eq", "eq"), ("ne", "ne"), ("and", "and_"), ("or", "or_"), ("xor", "xor"), ("pow", "pow"), ("floordiv", "floordiv"), ("truediv", "truediv"), ("mod", "mod"))}
 IN_PLACE = {"Tensor.__i%s__" % name: "Tensor.%s_" % to for name, to in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"))}
 
 
@@ -238,10 +242,10 @@ class Trace(Text):
         self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
 
     def call(self, target, args, kwargs):
-        reflected = REFLECTED.get(target.split(".")[-1])
+        reflected = REFLECTED.get(target.split(".")[-1].replace("__rtruediv__", "__rdiv__"))
         if reflected:
             return super().call(reflected, args[::-1], kwargs)
-        return super().call(IN_PLACE.get(target, target), args, kwargs)
+        return super().call(IN_PLACE.get(target) or OPERATORS.get(target, target), args, kwargs)
 
     def add(self, line, result):
         super().add(line, result)

@@ -2,6 +2,7 @@
 integers, and libdevice. Tried with Triton 3.5.1 and 3.9.0.
 """
 
+import ctypes
 import importlib
 import math
 
@@ -67,8 +68,35 @@ def repair_bfloat16(interpreter, tl):
         return dot(self, a, b, d, *rest)
 
     Builder.create_dot = create_dot
+    rmw = Builder.create_atomic_rmw
+
+    def create_atomic_rmw(self, op, ptr, val, mask, *rest):
+        name = str(op).split(".")[-1]
+        if not ptr.get_element_ty().is_bf16() or name not in UPDATES:
+            return rmw(self, op, ptr, val, mask, *rest)
+        return Handle(updated(UPDATES[name], ptr.data, val.data, mask.data), tl.bfloat16)
+
+    Builder.create_atomic_rmw = create_atomic_rmw
+    if not hasattr(Builder, "get_bf16"):
+        Builder.get_bf16 = lambda self, value: Handle(narrowed(np.array([value], np.float32)), tl.bfloat16)
     if fma is not None:
         Builder.create_fma = wrapped(fma, False)
+
+
+UPDATES = {"FADD": lambda a, b: a + b, "XCHG": lambda a, b: b, "MAX": max, "MIN": min}
+
+
+def updated(f, addresses, values, mask):
+    """Updates cells of bfloat16, one after the other, and returns what was there."""
+    shape = np.shape(addresses)
+    values, mask = (np.broadcast_to(a, shape).reshape(-1) for a in (values, mask))
+    old = np.zeros(values.size, np.uint16)
+    for k, address in enumerate(np.asarray(addresses).reshape(-1)):
+        if mask[k]:
+            cell = ctypes.c_uint16.from_address(int(address))
+            old[k] = cell.value
+            cell.value = int(narrowed(np.array([f(widened(old[k:k + 1])[0], widened(values[k:k + 1])[0])], np.float32))[0])
+    return old.reshape(shape)
 
 
 # libdevice, of which the interpreter has nothing.

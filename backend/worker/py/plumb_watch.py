@@ -4,6 +4,7 @@ Everything that is used here is taken before the kernel's file is imported.
 """
 
 import builtins
+import contextlib
 import ctypes
 import gc
 import os
@@ -18,7 +19,7 @@ import torch.nn.functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
-string_at, getframe, threads_of, listdir = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir
+string_at, getframe, threads_of, listdir, frames_of = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir, sys._current_frames
 extract_tb, format_only = traceback.extract_tb, traceback.format_exception_only
 
 # What an honest kernel has no use for; the open of a file is looked at by its path.
@@ -39,20 +40,27 @@ STANDARD = os.path.dirname(os.__file__)  # of Python's own library
 PACKAGES = ("site-packages", "dist-packages")
 SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
-           "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda}
+           "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda,
+           "torch.random": torch.random, "torch.linalg": torch.linalg, "torch.special": torch.special, "torch.nn.Module": torch.nn.Module}
+INHERITED = Tensor.__mro__[1]  # whose methods a patch of torch.Tensor hides
 POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
-GHOSTS = 3  # calls that are made again without launches
+GHOSTS = 3  # calls that are made again without launches: all of them have to give the same
+TELLING = 32  # elements of a result that say something by being the same
 KEPT = 3  # calls whose results are looked at again
 
 
 class Recorder(TorchDispatchMode):
     def __init__(self):
         super().__init__()
-        self.names = []
+        self.names, self.elements = [], 0
 
     def __torch_dispatch__(self, f, types, args=(), kwargs=None):
-        self.names.append(getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f))
-        return f(*args, **(kwargs or {}))
+        name = getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f)
+        self.names.append(name)
+        v = f(*args, **(kwargs or {}))
+        if computes(name):
+            self.elements += sum(t.numel() for t in tensors(v))
+        return v
 
 
 # Operators that compute nothing: they make, copy, convert or describe.
@@ -68,14 +76,36 @@ def computes(name):
 
 
 def recorded(f):
-    """Returns what a function returns, and which operators that compute have run."""
+    """Returns what a function returns, which operators that compute have run, and how many elements they gave."""
     recorder = Recorder()
     handler = getattr(Recorder.__torch_dispatch__, "__wrapped__", None)
     if handler is not None:  # PyTorch would import its compiler, of seconds, to exempt it
         handler.__dict__.setdefault("__dynamo_disable", handler)
     with recorder:
         v = f()
-    return v, sorted(set(filter(computes, recorder.names)))
+    return v, sorted(set(filter(computes, recorder.names))), recorder.elements
+
+
+class Follower(Recorder):
+    """Records what other threads run, for as long as they do."""
+
+    def __init__(self, into):
+        super().__init__()
+        self.names = into
+
+
+def follow(into):
+    """Has every thread that Python starts write the operators that it runs to a list, and nobody switch the
+    record off: a mode of dispatch is one of the thread that enters it."""
+    begin = threading.Thread._bootstrap_inner
+
+    def followed(self):
+        with Follower(into):
+            begin(self)
+
+    threading.Thread._bootstrap_inner = followed
+    if hasattr(torch._C, "_DisableTorchDispatch"):
+        torch._C._DisableTorchDispatch = contextlib.nullcontext
 
 
 def warm():
@@ -88,7 +118,9 @@ class Watch:
         self.file = os.path.realpath(file) if file else ""
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
         self.record, self.on, self.calls, self.layer = False, False, 0, None
-        self.sealed, self.builds = False, ""
+        self.sealed, self.builds, self.elements = False, "", 0
+        self.ghosts, self.same, self.copied = 0, 0, False
+        self.elsewhere = []  # operators of other threads
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -148,6 +180,9 @@ class Watch:
         for name, f in self.known.items():
             if now.get(name) is not f and not installed(now.get(name)):
                 self.note("patches", "replaces %s %s" % (name, when))
+        for name in now.keys() - self.known.keys():
+            if name.startswith("torch.Tensor.") and hasattr(INHERITED, name[13:]) and not installed(now[name]):
+                self.note("patches", "replaces %s %s" % (name, when))
         self.known = now
 
     # A call.
@@ -165,7 +200,9 @@ class Watch:
         self.on = True
         try:
             if self.record:
-                v, self.operators = recorded(lambda: kernel(*args, **kwargs))
+                del self.elsewhere[:]
+                v, operators, self.elements = recorded(lambda: kernel(*args, **kwargs))
+                self.operators = sorted({*operators, *filter(computes, self.elsewhere)})
             else:
                 v = kernel(*args, **kwargs)
         except BaseException as e:
@@ -177,9 +214,11 @@ class Watch:
         finally:
             self.on = False
         for t in set(threads_of()) - threads:
-            self.note("late", "leaves a thread at work: %s" % t.name)
+            if not idle(t):
+                self.note("late", "leaves a thread at work: %s" % t.name)
+        self.copied = any(t.requires_grad for t in tensors(v)) and all(map(copies, tensors(v)))
         self.result(kernel, v, given)
-        if self.layer and self.calls <= GHOSTS:
+        if self.layer and self.ghosts < GHOSTS:
             self.without_launches(kernel, args, kwargs, v)
         return v
 
@@ -189,9 +228,12 @@ class Watch:
     def programs(self):
         return self.layer.programs if self.layer else 0
 
+    def all_programs(self):
+        return self.layer.all if self.layer else 0
+
     def without_launches(self, kernel, args, kwargs, v):
         """Calls the kernel again with launches that do nothing: what is the same then, they did not compute."""
-        if not self.layer.launches or self.shares or not tensors(v):
+        if not self.layer.launches or self.shares or max([0, *(t.numel() for t in tensors(v))]) < TELLING:
             return
         self.layer.ghost = True
         try:
@@ -200,7 +242,11 @@ class Watch:
             return
         finally:
             self.layer.ghost = False
-        if [bytes_of(t) for t in tensors(w)] == [bytes_of(t) for t in tensors(v)] and any(t.numel() for t in tensors(v)):
+        if any(overlap(a, b) for a in tensors(w) for b in tensors(v)):
+            return  # one buffer for all results: what is there are the first call's
+        self.ghosts += 1
+        self.same += [bytes_of(t) for t in tensors(w)] == [bytes_of(t) for t in tensors(v)]
+        if self.same == self.ghosts == GHOSTS:
             self.note("decoy", "its result is the same where the kernel's launches do nothing")
 
     def result(self, kernel, v, given):
@@ -241,13 +287,46 @@ class Watch:
 
 def functions():
     """Lists the functions that a judge, or others, might call."""
-    return {"%s.%s" % (name, k): v for name, owner in PATCHED.items() for k, v in list(vars(owner).items()) if callable(v) and not k.startswith("__")}
+    return {"%s.%s" % (name, k): v for name, owner in PATCHED.items() for k, v in list(vars(owner).items()) if callable(v) and (owner is Tensor or not k.startswith("__"))}
 
 
 def installed(f):
     """Tells whether a function is of an installed package, some of which load parts of themselves late."""
     code = getattr(getattr(f, "__wrapped__", f), "__code__", None)
     return code is not None and "site-packages" in code.co_filename or getattr(f, "__module__", None) is not None and str(f.__module__).split(".")[0] == "torch"
+
+
+WAITING = {("threading.py", "wait"), ("thread.py", "_worker"), ("queue.py", "get"), ("connection.py", "_recv"), ("selectors.py", "select")}
+
+
+def idle(t):
+    """Tells whether a thread waits for work, as one of a pool does: in Python's library alone."""
+    frame = frames_of().get(t.ident)
+    if frame is None or isinstance(t, threading.Timer):
+        return frame is None  # it has ended
+    waits = (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) in WAITING
+    while waits and frame is not None:
+        waits = frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES)
+        frame = frame.f_back
+    return waits
+
+
+COPIES = ("Clone", "Copy", "ToCopy", "View", "UnsafeView", "ReshapeAlias", "AsStrided", "Expand", "Transpose", "Permute", "T", "Alias", "Contiguous", "Squeeze", "Unsqueeze", "Slice", "Select")
+
+
+def copies(t):
+    """Tells whether the gradient of a tensor is that of a copy: what was written to the copy, autograd does not know."""
+    waiting, seen = [t.grad_fn] if t.grad_fn is not None else [], set()
+    while waiting:
+        f = waiting.pop()
+        name = type(f).__name__
+        if f in seen or name == "AccumulateGrad":
+            continue
+        seen.add(f)
+        if name.rstrip("0123456789").replace("Backwards", "Backward").rpartition("Backward")[0] not in COPIES and name != "CopySlices":
+            return False
+        waiting += [g for g, _ in f.next_functions if g is not None]
+    return True
 
 
 def tensors(v):
