@@ -6,10 +6,11 @@ from config import Genfunc
 diopi_configs = {
     'unary': dict(
         name=['abs', 'neg', 'exp', 'expm1', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'asinh', 'atan', 'erf', 'sign', 'sgn',
-              'ceil', 'floor', 'sigmoid', 'isnan', 'reciprocal'],
+              'ceil', 'floor', 'sigmoid', 'reciprocal'],
         interface=['torch'], is_inplace=True,
         dtype=[np.float16, np.float32, np.float64],
         tensor_para=dict(args=[dict(ins=['input'], shape=((), (7,), (3, 4), (0, 2)), requires_grad=[False])])),
+    'isnan': dict(name=['isnan'], interface=['torch'], dtype=[np.float16, np.float32, np.float64, np.int32], tensor_para=dict(args=[dict(ins=['input'], shape=((), (3, 4)))])),
     'unary_positive': dict(
         name=['sqrt', 'rsqrt', 'log', 'log2', 'log10', 'log1p'], interface=['torch'],
         dtype=[np.float16, np.float32, np.float64],

@@ -10,6 +10,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/refusal"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -67,6 +68,11 @@ type Record struct {
 	Skipped bool
 	Notes   map[string]string // see RunConfig.Note
 	Elapsed time.Duration     // what the candidate took; 0 where it does not tell
+}
+
+// Judged reports whether the candidate computed the case.
+func (r *Record) Judged() bool {
+	return r.Verdict != nil && !r.Skipped && r.Verdict.Word != verdict.Unsupported && r.Verdict.Word != verdict.Rejected
 }
 
 // Run judges a candidate by the baseline. What is wrong with a shard, or with a
@@ -192,6 +198,10 @@ func (t *trial) refusal() *backend.Outcome { return t.stored.Outcome.Ending() }
 func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) {
 	rec := t.record
 	rec.Elapsed = t.outcome.Elapsed
+	if v := l.refusedAlike(t); v != nil {
+		rec.Verdict = v
+		return
+	}
 	if t.stored.Outcome.Status != backend.OK {
 		rec.Verdict = l.refused(t)
 		return
@@ -215,6 +225,20 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) {
 	if l.Note != nil {
 		rec.Notes = l.Note(rec, ref, t.outcome)
 	}
+}
+
+// refusedAlike is the verdict on a case that the reference refused, and computed
+// in other types, where the candidate refuses it too; nil for any other.
+func (l *runLane) refusedAlike(t *trial) *verdict.Verdict {
+	r, ok := t.record.Entry.Refused[t.record.Variant]
+	if !ok || r.StandIn == "" || t.outcome.Status != backend.Raised {
+		return nil
+	}
+	ref := &backend.Outcome{Status: r.Status, Class: r.Class, Message: r.Message}
+	refusal.Classify(ref)
+	v := l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: t.outcome})
+	v.Reason = fmt.Sprintf("the reference refused this case when it was recorded: %s: %s; so does the candidate: %s: %s", r.Class, r.Message, t.outcome.Class, t.outcome.Message)
+	return v
 }
 
 // refused is the verdict on a case that the reference did not finish.

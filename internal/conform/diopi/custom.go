@@ -37,6 +37,7 @@ var customs = map[string]custom{
 	"ctc_loss":                            {tensors: "log_probs", build: ctcLoss},
 	"nll_loss_v2":                         {tensors: "input target", build: plain("torch.nn.functional.nll_loss")},
 	"layer_normGB":                        {tensors: "input", build: plain("torch.nn.functional.layer_norm")},
+	"spmm":                                {tensors: "input mat2", build: spmm},
 	"rms_norm":                            {tensors: "input", build: rmsNorm},
 	"pool1d":                              {tensors: "input", build: pool("1d")},
 	"pool2d":                              {tensors: "input", build: pool("2d")},
@@ -65,11 +66,15 @@ var customs = map[string]custom{
 	"paged_attention":                     {tensors: "query key value", build: pagedAttention},
 }
 
-// torchvisions are the functions of torchvision.ops.
-var torchvisions = map[string]custom{
-	"nms":                {tensors: "boxes scores", build: nms},
-	"roi_align":          {tensors: "input boxes", build: roiAlign},
-	"sigmoid_focal_loss": {tensors: "inputs targets", build: focalLoss},
+// elsewhere are functions that other interfaces name: those of torchvision, and
+// those of torch that have no kernel of their own in most backends.
+var elsewhere = map[string]custom{
+	"torchvision.ops.nms":                {tensors: "boxes scores", build: nms},
+	"torchvision.ops.roi_align":          {tensors: "input boxes", build: roiAlign},
+	"torchvision.ops.sigmoid_focal_loss": {tensors: "inputs targets", build: focalLoss},
+	"torch.spmm":                         {tensors: "input mat2", build: spmm},
+	"torch.triangular_solve":             {tensors: "input A", build: triangularSolve},
+	"torch._foreach_norm":                {build: foreachNorm},
 }
 
 // customized appends the composition.
@@ -203,6 +208,42 @@ func qr(b *build) []any {
 	rest := b.at(q, program.Ellipsis{}, program.Slice{Start: int64(thin)})
 	span := b.call("torch.matmul", rest, b.call("torch.transpose", rest, int64(-2), int64(-1)))
 	return []any{first, triangle, span}
+}
+
+// spmm is a matrix product; of which layout its matrices are is no matter of
+// what it computes.
+func spmm(b *build) []any { return []any{b.call("torch.mm", b.arg("input"), b.arg("mat2"))} }
+
+// triangularSolve is the solution X of A·X = input, and A as it was broadcast.
+func triangularSolve(b *build) []any {
+	x, y := b.input("input").Shape, b.input("A").Shape
+	if len(x) < 2 || len(y) < 2 {
+		b.refuse("input and A: want matrices, not %v and %v", x, y)
+	}
+	batch, err := tensor.BroadcastShapes(x[:len(x)-2], y[:len(y)-2])
+	if err != nil {
+		b.refuse("input and A: %v", err)
+	}
+	of, upper := b.arg("A"), b.number("upper", 1) != 0
+	if b.arg("transpose") == true {
+		of, upper = b.call("torch.transpose", of, int64(-2), int64(-1)), !upper
+	}
+	solution := b.call("torch.linalg.solve_triangular", of, b.arg("input"), kw("upper", upper), kw("unitriangular", b.arg("unitriangular") == true))
+	shape := append(slices.Clone(batch), y[len(y)-2:]...)
+	return []any{solution, b.call("torch.clone", b.call("torch.broadcast_to", b.arg("A"), sizes(shape...)))}
+}
+
+// foreachNorm is the norm of each tensor of a list.
+func foreachNorm(b *build) []any {
+	list, _ := b.arg("self").(program.List)
+	if len(list) == 0 {
+		b.refuse("_foreach_norm needs tensors")
+	}
+	out := make([]any, len(list))
+	for i, x := range list {
+		out[i] = b.call("torch.linalg.vector_norm", x, b.number("ord", 2))
+	}
+	return out
 }
 
 // at is x[places].

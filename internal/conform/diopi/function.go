@@ -29,15 +29,13 @@ func (b *build) forward() ([]any, error) {
 // composition is the function as a composition, where it is one. DIOPI's entries
 // of attention with dropout name no interface: they run the same attention.
 func (b *build) composition() (custom, bool) {
-	switch c := b.c; {
-	case c.Interface == "torchvision.ops":
-		own, ok := torchvisions[c.Function]
-		return own, ok
-	case c.Interface == "CustomizedTest" || strings.HasPrefix(c.Function, "multihead_attention"):
+	c := b.c
+	if c.Interface == "CustomizedTest" || strings.HasPrefix(c.Function, "multihead_attention") {
 		own, ok := customs[c.Function]
 		return own, ok
 	}
-	return custom{}, false
+	own, ok := elsewhere[c.Interface+"."+c.Function]
+	return own, ok
 }
 
 // method calls a method of the argument input.
@@ -81,7 +79,7 @@ func (b *build) parts() int {
 		return 2
 	}
 	switch b.c.Function {
-	case "sort", "qr", "triangular_solve", "eigh", "topk", "cummax", "cummin", "kthvalue", "mode", "cholesky_ex", "std_mean", "var_mean", "slogdet":
+	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "mode", "cholesky_ex", "std_mean", "var_mean", "slogdet":
 		return 2
 	case "max", "min", "median", "nanmedian":
 		if dim, ok := b.get("dim"); ok && dim != nil {

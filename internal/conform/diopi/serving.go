@@ -113,9 +113,23 @@ func contextAttention(b *build) []any {
 	}
 	for i, s := range starts {
 		part := b.sequence(s, s+lengths[i], 1/math.Sqrt(float64(shape[len(shape)-1])), true, unseen, true)
-		out = b.call("torch.slice_scatter", out, part, int64(0), s, s+lengths[i])
+		out = b.into(out, part, 0, s, s+lengths[i])
 	}
 	return []any{out}
+}
+
+// into is x with part in the places from to to of a dimension. It is not made by
+// slice_scatter, whose ends PyTorch 1.13 mistakes.
+func (b *build) into(x, part any, dim int, from, to int64) program.Ref {
+	cut := func(s program.Slice) program.Ref {
+		at := make(program.Tuple, dim+1)
+		for i := range at {
+			at[i] = program.Slice{}
+		}
+		at[dim] = s
+		return b.call("operator.getitem", x, at)
+	}
+	return b.call("torch.cat", program.List{cut(program.Slice{Stop: from}), part, cut(program.Slice{Start: to})}, int64(dim))
 }
 
 // grouped are the numbers of heads of the query and of keys and values, and of
@@ -192,7 +206,7 @@ func tokenAttention(b *build) []any {
 		query := b.call("torch.unsqueeze", b.at(b.arg("q"), int64(i)), int64(1))
 		scores := b.call("torch.squeeze", b.call("torch.matmul", query, keys), int64(1))
 		scores = b.call("torch.div", scores, math.Sqrt(float64(shape[2])))
-		out = b.call("torch.slice_scatter", out, scores, int64(1), starts[i], starts[i]+n)
+		out = b.into(out, scores, 1, starts[i], starts[i]+n)
 	}
 	return []any{out}
 }

@@ -1,0 +1,88 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
+	"plumb/internal/judge"
+	"plumb/internal/judge/verdict"
+)
+
+// Limits say by which limits a candidate is judged.
+type Limits struct {
+	// Config lets the config's own tolerances decide, with its share of elements
+	// that may differ.
+	Config bool
+	// Beside says of a verdict where the config's own tolerances say otherwise, if
+	// it gives some.
+	Beside bool
+	// RTol and ATol, where set, hold for every comparison, and ByDType is
+	// torch.testing.assert_close's default; otherwise the operators' numerics do.
+	RTol, ATol *float64
+	ByDType    bool
+}
+
+// newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
+// What the reference said in float64 is part of a baseline, of some cases.
+func (l Limits) newJudge(reference string) *judge.Judge {
+	cfg := judging(reference)
+	cfg.RTol, cfg.ATol, cfg.Default = l.RTol, l.ATol, l.ByDType
+	return judge.New(cfg)
+}
+
+// byConfig judges by the tolerances of the case.
+func (k *Kit) byConfig(c *config.Case, q *baseline.Question) *verdict.Verdict {
+	p := q.Job.Program.Clone()
+	atol, rtol := c.Tolerance()
+	p.ATol, p.RTol = &atol, &rtol
+	one := k.judge.Case(&backend.Job{Program: p, Inputs: q.Job.Inputs}, q.Ref, q.Cand)
+	one.Policy.CanAskReference = false
+	v := one.Verdict(nil)
+	if v.Word == verdict.Misaligned && within(v, c.MismatchRatio()) {
+		v.Word, v.Reason = verdict.Aligned, fmt.Sprintf("the config lets %g of the elements differ; %s", c.MismatchRatio(), v.Reason)
+	}
+	return v
+}
+
+// within says whether all that a verdict found wrong are elements over their
+// limit, of a result no more than a share of them: what a composition computes
+// on its way to the results is no matter of the config's.
+func within(v *verdict.Verdict, share float64) bool {
+	own := *v
+	own.Differences = slices.DeleteFunc(slices.Clone(v.Differences), func(d verdict.Difference) bool {
+		return d.Where.Part == backend.PartValue && !strings.HasPrefix(d.Where.Name, diopi.Result)
+	})
+	return len(own.Differences) == 0 && len(v.Differences) > 0 || few(&own, share)
+}
+
+// decided is the verdict on a question by the limits of the run.
+func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
+	done := q.Ref.Status == backend.OK && q.Cand.Status == backend.OK
+	if k.Limits.Config && done {
+		return k.byConfig(c, q)
+	}
+	v := k.settled(q)
+	same := v.Word == verdict.Aligned && v.Worst == 0
+	if !k.Limits.Beside || !done || same || len(q.Ref.Unread) > 0 || !c.GivesTolerances() {
+		return v
+	}
+	if own := k.byConfig(c, q); own.Word.IsFinding() != v.Word.IsFinding() {
+		v.Otherwise = otherwise(c, own)
+	}
+	return v
+}
+
+// otherwise is what the config's own tolerances say.
+func otherwise(c *config.Case, own *verdict.Verdict) string {
+	atol, rtol := c.Tolerance()
+	word := "pass it"
+	if own.Word.IsFinding() {
+		word = "fail it: " + own.Reason
+	}
+	return fmt.Sprintf("the config's own tolerances (atol %g, rtol %g, %g of the elements) %s", atol, rtol, c.MismatchRatio(), word)
+}
