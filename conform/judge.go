@@ -69,7 +69,7 @@ func rounds(tols []op.Tol) bool {
 
 // Predictor returns the backend from whose results those of the reference are
 // told apart in a baseline: Plumb's own operators.
-func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
+func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()).TakingInt32() }
 
 // Contracts reports whether a program calls a contraction, whose results are
 // not predicted.

@@ -217,7 +217,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, err
 		}
 	}
-	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth}
+	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Int32s: true}
 	open, err := backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)
