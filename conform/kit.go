@@ -70,6 +70,7 @@ func (k *Kit) Apply(cfg *baseline.RunConfig) {
 		cfg.Read = analysed
 	}
 	cfg.Judge = k.Judge
+	cfg.Apart, cfg.Backward = !k.Forward, k.backward
 	if k.Lenient || k.Debug > 0 {
 		cfg.Note = k.note
 	}
@@ -105,6 +106,32 @@ func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*pr
 		return p, nil
 	}
 	return changed, nil
+}
+
+// backward is the function that computes the gradients of a case.
+func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*baseline.BackwardCase, error) {
+	c, _ := k.under(e)
+	if c == nil {
+		return nil, fmt.Errorf("the recorded config has no such case")
+	}
+	outputs, err := diopi.Outputs(p, func(call int) []*tensor.Tensor { return tensorsIn(ref.Values[call]) })
+	if err != nil {
+		return nil, err
+	}
+	value := func(r program.Ref) *tensor.Tensor { return baseline.TensorOf(p, ref, r) }
+	b, of, err := diopi.Backward(c, k.base.Manifest.Seed, p, value, outputs)
+	return &baseline.BackwardCase{Program: b, Of: of}, err
+}
+
+func tensorsIn(v backend.Value) []*tensor.Tensor {
+	if !v.IsTuple {
+		return []*tensor.Tensor{v.Tensor}
+	}
+	var out []*tensor.Tensor
+	for _, e := range v.Tuple {
+		out = append(out, e.Tensor)
+	}
+	return out
 }
 
 func forwardOnly(p *program.Program) *program.Program {

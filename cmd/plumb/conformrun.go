@@ -285,8 +285,11 @@ func (r *conformRun) newSink() report.Sink {
 }
 
 func (r *conformRun) onRecord(rec *baseline.Record) {
+	if r.modes.backward && rec.Variant != baseline.Backward {
+		return
+	}
 	rec.Test = testName(rec)
-	if as := rec.Entry.Refused[rec.Variant].StandIn; as != "" && rec.Judged() {
+	if as := rec.Entry.Refused[rec.Stored()].StandIn; as != "" && rec.Judged() {
 		r.standIns++
 		rec.Verdict.Reason = joined("judged by what the reference computes in "+as+", rounded", rec.Verdict.Reason)
 	}
@@ -337,10 +340,10 @@ func (r *conformRun) count(rec *baseline.Record) {
 
 // vendorCase is a record in the vendor's report.
 func (r *conformRun) vendorCase(rec *baseline.Record) report.ConformanceCase {
-	_, refused := rec.Entry.Refused[rec.Variant]
+	_, refused := rec.Entry.Refused[rec.Stored()]
 	one := report.ConformanceCase{
 		Case: testName(rec), Function: rec.Entry.Function, DType: r.modes.dtype(rec.Entry),
-		Recorded: rec.Entry.Missing == "" && (!refused || rec.Entry.StandsIn(rec.Variant) || rec.Verdict.Word.IsFinding()),
+		Recorded: rec.Entry.Missing == "" && (!refused || rec.Entry.StandsIn(rec.Stored()) || rec.Verdict.Word.IsFinding()),
 	}
 	if !rec.Skipped {
 		one.Word, one.Reason = rec.Verdict.Word, rec.Verdict.Reason
