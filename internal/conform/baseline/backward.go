@@ -60,6 +60,7 @@ func (l *runLane) divide(t *trial, ref *backend.Outcome, v *verdict.Verdict) {
 	}
 	forward := l.Judge(&Question{
 		Entry: t.record.Entry, Job: &backend.Job{Program: p, Inputs: t.job.Inputs}, Ref: ref.Without(backend.Part.IsGradient), Cand: cand,
+		StandIn: t.record.Entry.StandsIn(""),
 	})
 	t.record.Verdict = forward
 	if !forward.Word.IsFinding() || v.Word != verdict.Misaligned {
@@ -99,7 +100,7 @@ func (l *runLane) function(ctx context.Context, t *trial, ref *backend.Outcome) 
 			return &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
 		}
 	}
-	q := &Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: o}
+	q := &Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: o, StandIn: t.record.Entry.StandsIn("")}
 	if o.Status != backend.OK {
 		q.Job, q.Ref = backend.NewJob(b.Program), &backend.Outcome{Status: backend.OK, Values: make([]backend.Value, 1)}
 	}

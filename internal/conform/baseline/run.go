@@ -59,6 +59,8 @@ type Question struct {
 	Entry     *Entry
 	Job       *backend.Job
 	Ref, Cand *backend.Outcome
+	// StandIn says that the reference computed the outcome in other types.
+	StandIn bool
 	// Truth reads the oracle that was recorded, while the outcome is judged; it is
 	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
@@ -235,7 +237,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *back
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
 		return nil
 	}
-	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
+	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, StandIn: rec.Entry.StandsIn(rec.Stored())}
 	if truth := t.stored.Truth; truth != nil {
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}

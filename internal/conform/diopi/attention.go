@@ -146,7 +146,11 @@ func varlen(ends string, scale func(*build, int) float64) func(*build) []any {
 		if len(shape) != 3 {
 			b.refuse("q: want 3 dimensions, not %v", shape)
 		}
-		all := leading0(b.literals(ends))
+		name := ends
+		if b.arg(name) == nil {
+			name = "cu_seqlens_q"
+		}
+		all := leading0(b.literals(name))
 		var parts program.List
 		for i := range len(all) - 1 {
 			parts = append(parts, b.sequence(all[i], all[i+1], scale(b, shape[2]), b.arg("is_causal") == true, hidden, false))
@@ -185,8 +189,9 @@ func (b *build) sequence(from, to int64, scale float64, causal bool, mask float6
 // scaledMaskedSoftmax puts a large negative number in the place of what is
 // masked, by the mask or, with fixed_triu_mask, behind the diagonal.
 func scaledMaskedSoftmax(b *build) []any {
-	in := b.input("input")
-	scaled := b.call("torch.mul", b.arg("input"), b.number("scale", 1))
+	name := b.first("input", "x")
+	in := b.input(name)
+	scaled := b.call("torch.mul", b.arg(name), b.number("scale", 1))
 	var mask any
 	switch n := len(in.Shape); {
 	case b.arg("fixed_triu_mask") == true && n >= 2:

@@ -47,7 +47,7 @@ var customs = map[string]custom{
 	"batch_norm_backward_reduce":          {tensors: "grad_output input mean invstd", build: batchNormBackwardReduce},
 	"batch_norm_backward_elemt":           {tensors: "grad_out input mean invstd sum_dy sum_dy_xmu count", build: batchNormBackwardElemt},
 	"batch_norm_gather_stats_with_counts": {tensors: "mean_all invstd_all count_all", build: batchNormGather},
-	"rotary_emb":                          {tensors: "input cos sin", build: rotary},
+	"rotary_emb":                          {tensors: "cos sin", build: rotary},
 	"rotary_emb_v2":                       {tensors: "query key cos sin", build: rotaryV2},
 	"apply_penalty":                       {tensors: "logits presence_penalty frequency_penalty p_token_ids p_token_counts p_cumsum_seq_len", build: applyPenalty},
 	"apply_penalty_v2":                    {tensors: "logits presence_penalty frequency_penalty repetition_penalty p_token_ids p_token_counts", build: applyPenaltyV2},
@@ -58,7 +58,7 @@ var customs = map[string]custom{
 	"customized_flash_attention_varlen":   {tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
 	"multihead_attention":                 {tensors: "q k v", build: multihead},
 	"multihead_attention_varlen":          {tensors: "q k v", build: varlen("cu_seqlens", scaleOf("scale"))},
-	"scaled_masked_softmax":               {tensors: "input", build: scaledMaskedSoftmax},
+	"scaled_masked_softmax":               {build: scaledMaskedSoftmax},
 	"context_attention":                   {tensors: "q k v b_start_loc b_seq_len", build: contextAttention},
 	"prompt_flash_attention":              {tensors: "query key value", build: promptAttention},
 	"token_attention":                     {tensors: "q k out b_loc b_start_loc b_seq_len", build: tokenAttention},
@@ -108,6 +108,17 @@ func (b *build) refuse(format string, args ...any) { panic(b.fail(format, args..
 func (b *build) arg(name string) any {
 	v, _ := b.get(name)
 	return v
+}
+
+// first is the name of the first of the arguments that is a tensor.
+func (b *build) first(names ...string) string {
+	for _, name := range names {
+		if _, ok := b.arg(name).(program.Ref); ok {
+			return name
+		}
+	}
+	b.refuse("%s.%s needs a tensor %s", b.c.Interface, b.c.Function, names[0])
+	return ""
 }
 
 // number is a numeric argument, or its default.

@@ -115,7 +115,7 @@ var changes = map[string][]string{
 	"batch_norm": {"running_mean", "running_var"},
 	"sgd":        {"param", "buf", "param_grad"},
 	"fused_adamw": {
-		"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
+		"params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs",
 	},
 	"adam":              {"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
 	"adamw":             {"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},

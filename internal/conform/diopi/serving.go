@@ -13,13 +13,14 @@ func words(s string) iter.Seq[string] { return strings.FieldsSeq(s) }
 // rotary turns pairs of coordinates half a vector apart: (x₁·cos − x₂·sin,
 // x₁·sin + x₂·cos), or back with conj; of halves in float32.
 func rotary(b *build) []any {
-	in := b.input("input")
+	name := b.first("input", "x")
+	in := b.input(name)
 	n := len(in.Shape)
 	if n == 0 || in.Shape[n-1]%2 != 0 {
 		b.refuse("input: %v has no pairs of coordinates", in.Shape)
 	}
 	middle := int64(in.Shape[n-1] / 2)
-	x, of := b.wide(b.arg("input"), in.DType), func(name string) any { return b.wide(b.arg(name), b.input(name).DType) }
+	x, of := b.wide(b.arg(name), in.DType), func(name string) any { return b.wide(b.arg(name), b.input(name).DType) }
 	first, second := b.at(x, program.Ellipsis{}, program.Slice{Stop: middle}), b.at(x, program.Ellipsis{}, program.Slice{Start: middle})
 	cos, sin := of("cos"), of("sin")
 	if b.arg("conj") == true {
