@@ -35,16 +35,17 @@ func (l Limits) newJudge(reference string) *judge.Judge {
 	return judge.New(cfg)
 }
 
-// byConfig judges by the tolerances of the case.
-func (k *Kit) byConfig(c *config.Case, q *baseline.Question) *verdict.Verdict {
+// byConfig judges by the tolerances of the case; a share of the elements may
+// differ.
+func (k *Kit) byConfig(c *config.Case, q *baseline.Question, share float64) *verdict.Verdict {
 	p := q.Job.Program.Clone()
 	atol, rtol := c.Tolerance()
 	p.ATol, p.RTol = &atol, &rtol
 	one := k.judge.Case(&backend.Job{Program: p, Inputs: q.Job.Inputs}, q.Ref, q.Cand)
 	one.Policy.CanAskReference = false
 	v := one.Verdict(nil)
-	if v.Word == verdict.Misaligned && within(v, c.MismatchRatio()) {
-		v.Word, v.Reason = verdict.Aligned, fmt.Sprintf("the config lets %g of the elements differ; %s", c.MismatchRatio(), v.Reason)
+	if v.Word == verdict.Misaligned && within(v, share) {
+		v.Word, v.Reason = verdict.Aligned, fmt.Sprintf("the config lets %g of the elements differ; %s", share, v.Reason)
 	}
 	return v
 }
@@ -64,7 +65,7 @@ func within(v *verdict.Verdict, share float64) bool {
 func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 	done := q.Ref.Status == backend.OK && q.Cand.Status == backend.OK
 	if k.Limits.Config && done {
-		return k.byConfig(c, q)
+		return k.byConfig(c, q, c.MismatchRatio())
 	}
 	v := k.settled(q)
 	if own := k.ofStandIn(c, q, v); own != nil {
@@ -74,21 +75,22 @@ func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 	if !k.Limits.Beside || !done || same || len(q.Ref.Unread) > 0 || !c.GivesTolerances() {
 		return v
 	}
-	if own := k.byConfig(c, q); own.Word.IsFinding() != v.Word.IsFinding() {
+	if own := k.byConfig(c, q, c.MismatchRatio()); own.Word.IsFinding() != v.Word.IsFinding() {
 		v.Otherwise = otherwise(c, own)
 	}
 	return v
 }
 
-// ofStandIn is the verdict by the config's own tolerances on a large case that
-// the reference computed in wider types; nil for any other. Its kernels would have
-// kept rounded results for the gradients and rounded numbers, so that a bound of
-// rounding errors does not hold between the two, and there is no truth to ask.
+// ofStandIn is the verdict by the config's own tolerances, each element within
+// them, on a large composition that the reference computed in wider types; nil for
+// any other. Kernels of the half type keep rounded results for the gradients, so
+// that a bound of rounding errors does not hold between the two, and there is no
+// truth to ask.
 func (k *Kit) ofStandIn(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
-	if !q.StandIn || q.Truth != nil || v.Word != verdict.Misaligned || !v.Arguable() {
+	if !q.StandIn || q.Truth != nil || v.Word != verdict.Misaligned || !v.Arguable() || len(q.Job.Program.Calls) == 1 {
 		return nil
 	}
-	own := k.byConfig(c, q)
+	own := k.byConfig(c, q, 0)
 	if own.Word.IsFinding() {
 		return nil
 	}
