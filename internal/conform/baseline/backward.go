@@ -34,53 +34,58 @@ func (r *Record) Stored() string {
 
 // apart judges the gradients of a trial beside its results, of which v is the
 // verdict with all of them.
-func (l *runLane) apart(ctx context.Context, t *trial, ref *backend.Outcome, v *verdict.Verdict) {
+func (l *runLane) apart(ctx context.Context, t *trial, q *Question, v *verdict.Verdict) {
 	if t.backward == nil {
 		return
 	}
 	own := *v
 	t.backward.Verdict = &own
 	switch c := t.outcome; {
-	case ref == nil || t.stored.Outcome.Status != backend.OK:
+	case q == nil:
 	case c.ForwardOnly || l.cand.Info().ForwardOnly:
-		t.backward.Verdict = l.function(ctx, t, ref)
+		t.backward.Verdict = l.function(ctx, t, q)
 	case v.Word.IsFinding():
-		l.divide(t, ref, v)
+		l.divide(t, q, v)
 	}
 }
 
-// divide finds whether what is wrong with a trial is in its results, or in its
-// gradients alone.
-func (l *runLane) divide(t *trial, ref *backend.Outcome, v *verdict.Verdict) {
-	p := t.job.Program.Clone()
+// divide finds whether what is wrong with a trial is in its results, in its
+// gradients, or in both: the gradients are judged beside the reference's results.
+func (l *runLane) divide(t *trial, q *Question, v *verdict.Verdict) {
+	forward := *q
+	p := q.Job.Program.Clone()
 	p.Backward, p.Second = nil, program.Fill{}
-	cand := t.outcome.Without(backend.Part.IsGradient)
-	if cand.Call == len(p.Calls) && cand.Status == backend.Raised {
-		cand.Status, cand.Class, cand.Message = backend.OK, "", ""
+	forward.Job = &backend.Job{Program: p, Inputs: q.Job.Inputs}
+	forward.Ref, forward.Cand = q.Ref.Without(backend.Part.IsGradient), q.Cand.Without(backend.Part.IsGradient)
+	if c := forward.Cand; c.Call == len(p.Calls) && c.Status == backend.Raised {
+		c.Status, c.Class, c.Message = backend.OK, "", ""
 	}
-	forward := l.Judge(&Question{
-		Entry: t.record.Entry, Job: &backend.Job{Program: p, Inputs: t.job.Inputs}, Ref: ref.Without(backend.Part.IsGradient), Cand: cand,
-		StandIn: t.record.Entry.StandsIn(""),
-	})
-	t.record.Verdict = forward
-	if !forward.Word.IsFinding() || v.Word != verdict.Misaligned {
+	t.record.Verdict = l.Judge(&forward)
+	if !t.record.Verdict.Word.IsFinding() || q.Cand.Status != backend.OK {
 		return
 	}
-	if !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool { return d.Where.Part.IsGradient() }) {
-		t.backward.Verdict = &verdict.Verdict{Word: verdict.Aligned, Compared: v.Compared, Reason: "the results differ, and the gradients do not"}
+	gradients := *q
+	own := *q.Ref
+	own.Slots = slices.DeleteFunc(slices.Clone(q.Ref.Slots), func(s backend.Slot) bool { return s.Part.IsGradient() })
+	for _, s := range q.Cand.Slots {
+		if s.Part.IsGradient() {
+			own.Slots = append(own.Slots, s)
+		}
 	}
+	gradients.Cand = &own
+	t.backward.Verdict = l.Judge(&gradients)
 }
 
 // function asks a subject that does not differentiate for the gradients, as a
 // function of their own. They are judged as those of the case.
-func (l *runLane) function(ctx context.Context, t *trial, ref *backend.Outcome) *verdict.Verdict {
+func (l *runLane) function(ctx context.Context, t *trial, q *Question) *verdict.Verdict {
 	unsupported := func(format string, args ...any) *verdict.Verdict {
 		return &verdict.Verdict{Word: verdict.Unsupported, Reason: fmt.Sprintf(format, args...)}
 	}
 	if l.Backward == nil || !l.cand.Info().ForwardOnly {
 		return unsupported("the candidate has no gradients: %s", cmp.Or(t.outcome.NoGradients, "none were asked for"))
 	}
-	b, err := l.Backward(t.record.Entry, t.program, ref)
+	b, err := l.Backward(t.record.Entry, t.program, q.Ref)
 	if err != nil {
 		return unsupported("no function of the gradients: %v", err)
 	}
@@ -96,15 +101,15 @@ func (l *runLane) function(ctx context.Context, t *trial, ref *backend.Outcome) 
 	}
 	t.backward.Elapsed = o.Elapsed
 	if o.Status == backend.OK {
-		if o, err = b.asGradients(o, ref); err != nil {
+		if o, err = b.asGradients(o, q.Ref); err != nil {
 			return &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
 		}
 	}
-	q := &Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: o, StandIn: t.record.Entry.StandsIn("")}
-	if o.Status != backend.OK {
-		q.Job, q.Ref = backend.NewJob(b.Program), &backend.Outcome{Status: backend.OK, Values: make([]backend.Value, 1)}
+	asked := *q
+	if asked.Cand = o; o.Status != backend.OK {
+		asked.Job, asked.Ref = backend.NewJob(b.Program), &backend.Outcome{Status: backend.OK, Values: make([]backend.Value, 1)}
 	}
-	return l.Judge(q)
+	return l.Judge(&asked)
 }
 
 // asGradients is the reference's outcome with the gradients that the function

@@ -178,8 +178,8 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 func (l *runLane) Finish(ctx context.Context, b *trialBatch) error {
 	for _, t := range b.trials {
 		if ctx.Err() == nil {
-			ref := l.judge(ctx, t, b.of.reader)
-			l.apart(ctx, t, ref, t.record.Verdict)
+			q := l.judge(ctx, t, b.of.reader)
+			l.apart(ctx, t, q, t.record.Verdict)
 		}
 		if ctx.Err() != nil { // what may have been cut short
 			t.record.Verdict = nil
@@ -213,9 +213,9 @@ func (l *runLane) refusal(t *trial, cand *backend.Outcome) *verdict.Verdict {
 // refusal is how the reference failed the case.
 func (t *trial) refusal() *backend.Outcome { return t.stored.Outcome.Ending() }
 
-// judge sets the verdict of a trial's record. It returns the reference's
-// outcome, where it was needed.
-func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *backend.Outcome {
+// judge sets the verdict of a trial's record. It returns what was judged; nil
+// where that was not the reference's outcome.
+func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Question {
 	rec := t.record
 	rec.Elapsed = t.outcome.Elapsed
 	if v := l.refusedAlike(t); v != nil {
@@ -245,7 +245,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *back
 	if l.Note != nil {
 		rec.Notes = l.Note(rec, ref, t.outcome)
 	}
-	return ref
+	return q
 }
 
 // refusedAlike is the verdict on a case that the reference refused, and computed
