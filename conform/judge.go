@@ -20,12 +20,10 @@ import (
 // judged by a rounding-error analysis, which takes ten float64 numbers an element.
 const analysed = 4 << 20
 
-// newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
-// What the reference said in float64 is part of a baseline, of some cases.
-func newJudge(reference string) *judge.Judge {
-	return judge.New(judge.Config{
+func judging(reference string) judge.Config {
+	return judge.Config{
 		Table: ops.Table(), Modules: nn.Modules(), Reference: reference, CanAskReference: true, Oracle: judge.OnMismatch,
-	})
+	}
 }
 
 // withoutOracle judges a case of which the reference cannot be asked for the
@@ -47,7 +45,7 @@ func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
 
 // Truth returns of which cases a recording asks the reference for the truth.
 func Truth(mode baseline.TruthMode) baseline.Truth {
-	j := newJudge("")
+	j := judge.New(judging(""))
 	return baseline.Truth{
 		Mode: mode, Predict: Predictor,
 		Arguable: func(job *backend.Job, ref, cand *backend.Outcome) bool {
@@ -71,7 +69,7 @@ func rounds(tols []op.Tol) bool {
 
 // Predictor returns the backend from whose results those of the reference are
 // told apart in a baseline: Plumb's own operators.
-func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()) }
+func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()).TakingInt32() }
 
 // Contracts reports whether a program calls a contraction, whose results are
 // not predicted.
@@ -98,19 +96,24 @@ func Recordable(c *config.Config, seed uint64, pick func(function string) bool) 
 	return list
 }
 
-// variants returns the programs of a case: the function, and where there is
-// one its variant in place.
+// variants returns the programs of a case: the function, and where there are
+// such its variants in place and with sparse arguments.
 func variants(c *config.Case, seed uint64) ([]baseline.Variant, error) {
 	p, err := diopi.Program(c, seed)
 	if err != nil {
 		return nil, err
 	}
 	all := []baseline.Variant{{Program: p}}
-	switch p, ok, err := diopi.InPlace(c, seed); {
-	case err != nil:
-		return nil, err
-	case ok:
-		all = append(all, baseline.Variant{Name: "inplace", Program: p})
+	for _, more := range []struct {
+		name string
+		of   func(*config.Case, uint64) (*program.Program, bool, error)
+	}{{"inplace", diopi.InPlace}, {"csr", diopi.Sparse}} {
+		switch p, ok, err := more.of(c, seed); {
+		case err != nil:
+			return nil, err
+		case ok:
+			all = append(all, baseline.Variant{Name: more.name, Program: p})
+		}
 	}
 	return all, nil
 }

@@ -20,6 +20,7 @@ import (
 type Kit struct {
 	Modes   Modes
 	Forward bool // no gradient is asked for
+	Limits  Limits
 	Lenient bool // note what DIOPI's comparison says of failures, as "diopi"
 	Debug   int  // note of failures, as "debug": 0 nothing, 1 the case and sums, 2 tensors too
 
@@ -31,7 +32,7 @@ type Kit struct {
 // NewKit returns the kit of a baseline under modes. The error says why the
 // recorded config cannot be read; the kit judges without it, but has no modes.
 func NewKit(base *baseline.Baseline, modes Modes) (*Kit, error) {
-	k := &Kit{Modes: modes, base: base, judge: newJudge(base.Manifest.Reference.Name + " " + base.Manifest.Reference.Version)}
+	k := &Kit{Modes: modes, base: base}
 	src, err := base.Config()
 	if err != nil {
 		return k, err
@@ -53,6 +54,7 @@ func (k *Kit) Case(e *baseline.Entry) *config.Case { return k.cases[e.Name] }
 // Apply configures cfg to judge with the kit. It narrows the selection that cfg
 // has.
 func (k *Kit) Apply(cfg *baseline.RunConfig) {
+	k.judge = k.Limits.newJudge(k.base.Manifest.Reference.Name + " " + k.base.Manifest.Reference.Version)
 	pick := cfg.Select
 	cfg.Select = func(e *baseline.Entry) bool {
 		return (pick == nil || pick(e)) && (k.cases[e.Name] == nil || k.Modes.Takes(k.cases[e.Name]))
@@ -68,6 +70,7 @@ func (k *Kit) Apply(cfg *baseline.RunConfig) {
 		cfg.Read = analysed
 	}
 	cfg.Judge = k.Judge
+	cfg.Apart, cfg.Backward = !k.Forward, k.backward
 	if k.Lenient || k.Debug > 0 {
 		cfg.Note = k.note
 	}
@@ -105,6 +108,32 @@ func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*pr
 	return changed, nil
 }
 
+// backward is the function that computes the gradients of a case.
+func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*baseline.BackwardCase, error) {
+	c, _ := k.under(e)
+	if c == nil {
+		return nil, fmt.Errorf("the recorded config has no such case")
+	}
+	outputs, err := diopi.Outputs(p, func(call int) []*tensor.Tensor { return tensorsIn(ref.Values[call]) })
+	if err != nil {
+		return nil, err
+	}
+	value := func(r program.Ref) *tensor.Tensor { return baseline.TensorOf(p, ref, r) }
+	b, of, err := diopi.Backward(c, k.base.Manifest.Seed, p, value, outputs)
+	return &baseline.BackwardCase{Program: b, Of: of}, err
+}
+
+func tensorsIn(v backend.Value) []*tensor.Tensor {
+	if !v.IsTuple {
+		return []*tensor.Tensor{v.Tensor}
+	}
+	var out []*tensor.Tensor
+	for _, e := range v.Tuple {
+		out = append(out, e.Tensor)
+	}
+	return out
+}
+
 func forwardOnly(p *program.Program) *program.Program {
 	p = p.Clone()
 	p.Backward, p.Second = nil, program.Fill{}
@@ -131,7 +160,7 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 		p.ATol, p.RTol = &atol, &rtol
 		under.Job = &backend.Job{Program: p, Inputs: q.Job.Inputs}
 	}
-	v := k.settled(&under)
+	v := k.decided(c, &under)
 	if share := c.MismatchRatio(); share != k.cases[q.Entry.Name].MismatchRatio() && few(v, share) {
 		v.Word = verdict.Known
 		v.Reason = fmt.Sprintf("the device config lets %g of the elements differ; %s", share, v.Reason)

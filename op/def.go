@@ -132,6 +132,9 @@ type Def struct {
 	// Fixed are the tensor arguments that have no gradient by definition,
 	// such as running statistics.
 	Fixed []Handle
+	// Long are arguments of indices that PyTorch takes in int64 alone: a subject
+	// that takes int32 too converts them.
+	Long []Handle
 	// Constant names the tensor arguments on which the results of the call at
 	// hand do not depend smoothly, so that they want no gradient for their sake;
 	// nil for none. Its operators take no lists of tensors.

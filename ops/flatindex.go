@@ -62,6 +62,7 @@ var flatIndexOps = []*op.Def{
 		Traits:  op.NoGrad | op.Dynamic,
 		SBP:     provided(func(a op.Args) bool { return a.Int(arg.NumClasses) >= 0 }, pointwise),
 		Reject:  checkOneHot,
+		Long:    []op.Handle{arg.Input},
 		Infer:   inferOneHot,
 		Kernels: []op.Kernel{{Name: "write", Run: runOneHot}},
 		Sample:  sampleOneHot,

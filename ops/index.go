@@ -59,6 +59,7 @@ var alongOps = []*op.Def{
 		Names:   both("index_fill"),
 		Doc:     "A copy of input with the entries index[0], index[1], … of dimension dim set to value.",
 		Reject:  checkIndexFill,
+		Long:    []op.Handle{arg.Index},
 		Infer:   inferIndexFill,
 		Kernels: []op.Kernel{{Name: "index", Run: runIndexFill}},
 		Grad:    indexFillGrad,

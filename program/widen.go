@@ -17,6 +17,73 @@ func Wide(d tensor.DType) tensor.DType {
 	return d
 }
 
+// Replace returns the program with other dtypes: of inputs, casts and cotangents,
+// which keep the values that they have in p's dtypes. Factories that are given
+// no dtype, and modules, stay what they are.
+func Replace(p *Program, dtype func(tensor.DType) tensor.DType) *Program {
+	r := *p
+	r.Inputs = make([]Input, len(p.Inputs))
+	for i, in := range p.Inputs {
+		to := dtype(in.DType)
+		if in.Fill.Data != nil {
+			in.Fill.Data = in.Fill.Data.Convert(to)
+		}
+		in.DType = to
+		r.Inputs[i] = in
+	}
+	r.Backward = slices.Clone(p.Backward)
+	for i := range r.Backward {
+		if r.Backward[i].Cotangent.Round == tensor.Invalid {
+			r.Backward[i].Cotangent.Round = p.narrowest()
+		}
+	}
+	r.Calls = make([]Call, len(p.Calls))
+	for i, c := range p.Calls {
+		if d, ok := casts[c.Target]; ok && dtype(d) != d {
+			c.Target, c.Kwargs = "Tensor.to", append(slices.Clone(c.Kwargs), Kwarg{"dtype", dtype(d)})
+		}
+		r.Calls[i] = mapDTypes(c, dtype)
+	}
+	return &r
+}
+
+// casts are the methods that convert to a half type.
+var casts = map[string]tensor.DType{"Tensor.half": tensor.F16, "Tensor.bfloat16": tensor.BF16}
+
+// narrowest is the dtype that the floating inputs promote to, or float32.
+func (p *Program) narrowest() tensor.DType {
+	narrow := tensor.Invalid
+	for i := range p.Inputs {
+		if d := p.Inputs[i].DType; d.IsDifferentiable() {
+			narrow = tensor.Promote(narrow, d)
+		}
+	}
+	if narrow == tensor.Invalid {
+		return tensor.F32
+	}
+	return narrow
+}
+
+// mapDTypes returns the call with other dtypes in its arguments.
+func mapDTypes(c Call, dtype func(tensor.DType) tensor.DType) Call {
+	wide := func(v any) any {
+		if d, ok := v.(tensor.DType); ok {
+			return dtype(d)
+		}
+		return v
+	}
+	args := make([]any, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = wide(a)
+	}
+	kwargs := make([]Kwarg, len(c.Kwargs))
+	for i, kw := range c.Kwargs {
+		kwargs[i] = Kwarg{kw.Name, wide(kw.Value)}
+	}
+	c.Args, c.Kwargs = args, kwargs
+	return c
+}
+
 // narrowing maps casts by method to the widest of their kind.
 var narrowing = map[string]string{
 	"Tensor.half": "Tensor.double", "Tensor.bfloat16": "Tensor.double", "Tensor.float": "Tensor.double", "Tensor.cfloat": "Tensor.cdouble",
@@ -80,20 +147,14 @@ func Widen(p *Program) *Program {
 	w := *p
 	w.DType = tensor.F64
 	w.Inputs = make([]Input, len(p.Inputs))
-	narrow := tensor.Invalid
 	for i, in := range p.Inputs {
-		if in.DType.IsDifferentiable() {
-			narrow = tensor.Promote(narrow, in.DType)
-		}
 		if in.Fill.Data != nil {
 			in.Fill.Data = in.Fill.Data.Convert(Wide(in.DType))
 		}
 		in.DType = Wide(in.DType)
 		w.Inputs[i] = in
 	}
-	if narrow == tensor.Invalid {
-		narrow = tensor.F32
-	}
+	narrow := p.narrowest()
 	if w.Second.Dist != "" && w.Second.Round == tensor.Invalid {
 		w.Second.Round = narrow
 	}
@@ -115,20 +176,8 @@ func widenCall(c Call) Call {
 	if wide, ok := narrowing[c.Target]; ok {
 		c.Target = wide
 	}
-	wide := func(v any) any {
-		if d, ok := v.(tensor.DType); ok {
-			return Wide(d)
-		}
-		return v
-	}
-	args := make([]any, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = wide(a)
-	}
-	kwargs := make([]Kwarg, len(c.Kwargs))
-	for i, kw := range c.Kwargs {
-		kwargs[i] = Kwarg{kw.Name, wide(kw.Value)}
-	}
+	c = mapDTypes(c, Wide)
+	args, kwargs := c.Args, c.Kwargs
 	if makesFloats(&c) {
 		if c.Target == "torch.full" || c.Target == "torch.tensor" || c.Target == "torch.scalar_tensor" {
 			for i, a := range args {

@@ -31,6 +31,14 @@ func (b *Backend) Compiling(o graph.Options) *Backend {
 	return &c
 }
 
+// TakingInt32 returns the backend with operators that take indices of int32
+// wherever they take int64, as PyTorch's do not.
+func (b *Backend) TakingInt32() *Backend {
+	c := *b
+	c.interpreter = b.interpreter.TakingInt32()
+	return &c
+}
+
 // Modes are what may follow "native:": how programs are run.
 // Of Global there is one for every hierarchy of ranks.
 var Modes = []string{backend.Eager, "graph", "graph-plain", Global}

@@ -45,6 +45,7 @@ type Set struct {
 	Threads int           // of a worker; 0 for one
 	Memory  int64         // bytes of address space of a worker; 0 for no limit
 	Growth  int64         // bytes that a worker may take beyond those at its start; 0 for no limit
+	Int32s  bool          // native takes indices of int32 wherever it takes int64
 
 	mu    sync.Mutex
 	found map[[2]string]found // by the framework and the Python asked for
@@ -89,7 +90,11 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 }
 
 func (s *Set) native(mode string) backend.Backend {
-	b, err := native.New(s.Table, nn.Modules()).In(mode)
+	own := native.New(s.Table, nn.Modules())
+	if s.Int32s {
+		own = own.TakingInt32()
+	}
+	b, err := own.In(mode)
 	if err != nil {
 		panic(err) // Opener has looked
 	}

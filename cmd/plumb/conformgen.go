@@ -32,6 +32,7 @@ type conformGen struct {
 	timeout   time.Duration
 	self      bool
 	truth     baseline.TruthMode
+	standIns  baseline.StandIns
 	memory    int
 	only      string
 	models    modelFlags
@@ -80,6 +81,8 @@ already be used.`,
 	g.timeout = 2 * time.Minute
 	fl.Var(timeSpan(&g.timeout), "timeout", "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results in full instead of as the difference from what Plumb's own operators compute: larger, but read without computing")
+	g.standIns = baseline.WhereRefused
+	fl.Var(oneOf(&g.standIns, baseline.WhereRefused, baseline.Always, baseline.Never), "stand-ins", `which cases of float16, bfloat16 and int32 are recorded as what the reference computes in float32 or int64, rounded: those that it has no kernel for ("refused"), all that can be ("always"), or "never"`)
 	g.truth = baseline.SmallTruth
 	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `for which cases float64 results of the reference are stored too: "contested" (Plumb's own operators differ from the reference by more than their limits), "small" (these, and every result of at most 512 elements that rounding affects), "all" (every result that rounding affects) or "none"; results of more than 3145728 elements never are`)
 	fl.Var(memorySize(&g.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
@@ -133,7 +136,7 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 	cfg := baseline.GenConfig{
 		Dir: g.out, Plumb: plumbVersion(), Config: filepath.Base(config), Source: src, Seed: g.seed,
 		Cases: cases, Open: open, Jobs: g.jobs, Memory: int64(g.memory), Progress: progressTo(errs),
-		Truth: conform.Truth(g.truth), Seeded: g.seeded,
+		Truth: conform.Truth(g.truth), Seeded: g.seeded, StandIns: g.standIns,
 	}
 	if !g.self {
 		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
@@ -250,12 +253,14 @@ func progressTo(w io.Writer) func(done, all int) {
 
 // printBaseline says what was recorded.
 func printBaseline(w io.Writer, dir string, m *baseline.Manifest, elapsed time.Duration) {
-	missing, refused := 0, 0
+	missing, refused, standIns := 0, 0, 0
 	for i := range m.Cases {
 		e := &m.Cases[i]
 		switch {
 		case e.Missing != "":
 			missing++
+		case e.StandsIn(""):
+			standIns++
 		case len(e.Refused) > 0:
 			refused++
 		}
@@ -265,6 +270,9 @@ func printBaseline(w io.Writer, dir string, m *baseline.Manifest, elapsed time.D
 		size += " if its results were kept"
 	}
 	fmt.Fprintf(w, "%s: %d cases, %s, by %s %s in %.1fs\n", dir, len(m.Cases), size, m.Reference.Name, m.Reference.Version, elapsed.Seconds())
+	if standIns > 0 {
+		fmt.Fprintf(w, "  %d as the reference computes them in float32 or int64\n", standIns)
+	}
 	if refused > 0 {
 		fmt.Fprintf(w, "  %d refused by the reference\n", refused)
 	}

@@ -25,6 +25,7 @@ type conformModes struct {
 	compat     string
 	debug      string // 0, 1 or 2
 	forward    bool
+	backward   bool
 
 	modes  config.Modes
 	kit    *conform.Kit
@@ -37,6 +38,8 @@ func (m *conformModes) add(cmd *cobra.Command) {
 	needs(cmd, "model-file", "model", "verbose", "html", "summary", "markdown")
 	fl.BoolVar(&m.fourBytes, "four-bytes", false, "make index arguments int32 instead of int64: "+strings.Join(config.Int32Functions(), " ")+"; and take int32 results of "+strings.Join(config.Int32Results(), " "))
 	fl.BoolVar(&m.forward, "forward", false, "judge the forward pass only, without gradients")
+	fl.BoolVar(&m.backward, "backward", false, "judge gradients only: the cases of functions such as batch_norm_backward")
+	bars(cmd, "forward", "backward")
 	fl.Var(oneOf(&m.compat, "diopi"), "compat", `with "diopi", also say whether DIOPI's own, looser comparison would pass`)
 	m.debug = "0"
 	fl.Var(oneOf(&m.debug, "0", "1", "2"), "failure-debug-level", "what to print about each failure: 0 nothing more, 1 the case and the sums of its tensors, 2 the tensors too")

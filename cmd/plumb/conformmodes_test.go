@@ -44,15 +44,15 @@ func TestConformModes(t *testing.T) {
 		args  []string
 		wants []string
 	}{
-		{nil, []string{"== 10 aligned in", "functions   5 of 5 implemented (100.0%)"}},
-		{[]string{"--filter-dtype", "float64"}, []string{"== 8 aligned in", "8 of 8 passed (100.0%), 0 unsupported, 2 skipped"}},
-		{[]string{"--fname", "relu,add"}, []string{"== 6 aligned in"}},
-		{[]string{"--nhwc"}, []string{"== 10 aligned in"}},
-		{[]string{"--nhwc", "--nhwc-min-dim", "4"}, []string{"== 9 aligned in", "1 skipped"}},
-		{[]string{"--filter_dtype", "float64", "--backend", "native:graph"}, []string{"== 8 aligned in", "native:graph against native"}},
+		{nil, []string{"== 16 aligned in", "functions   5 of 5 implemented (100.0%)"}},
+		{[]string{"--filter-dtype", "float64"}, []string{"== 12 aligned in", "12 of 12 passed (100.0%), 0 unsupported, 2 skipped"}},
+		{[]string{"--fname", "relu,add"}, []string{"== 10 aligned in"}},
+		{[]string{"--nhwc"}, []string{"== 16 aligned in"}},
+		{[]string{"--nhwc", "--nhwc-min-dim", "4"}, []string{"== 14 aligned in", "1 skipped"}},
+		{[]string{"--filter_dtype", "float64", "--backend", "native:graph"}, []string{"== 12 aligned in", "native:graph against native"}},
 		{[]string{"--forward"}, []string{"== 10 aligned in"}},
-		{[]string{"--model", "net", "--model-file", models}, []string{"== 4 aligned in", "  net       4       0  100.0%"}},
-		{[]string{"--device-config", device}, []string{"== 8 aligned in", "2 skipped", "device.py:3:109: pool: the rule meets no case"}},
+		{[]string{"--model", "net", "--model-file", models}, []string{"== 8 aligned in", "  net       8       0  100.0%"}},
+		{[]string{"--device-config", device}, []string{"== 12 aligned in", "2 skipped", "device.py:3:109: pool: the rule meets no case"}},
 		// native takes no int32 for an index, as PyTorch 1.13 takes none for gather.
 		{[]string{"--four-bytes", "--fname", "argmax"}, []string{"== 1 aligned in"}},
 	} {

@@ -46,6 +46,7 @@ type conformRun struct {
 	pages     vendorPages
 	junitFile string
 	modes     conformModes
+	limits    conformLimits
 	kept      keeper
 	least     quota
 
@@ -56,11 +57,14 @@ type conformRun struct {
 	summary *report.Summary
 	rows    map[string]*report.Summary // by function
 	skipped int
-	started time.Time
-	beyond  map[string]int // unsupported cases by function
-	vendor  *report.Conformance
-	junit   *report.JUnit // nil without --junit
-	out     io.Writer
+	// standIns are the cases that were judged by what the reference computes in
+	// other types.
+	standIns int
+	started  time.Time
+	beyond   map[string]int // unsupported cases by function
+	vendor   *report.Conformance
+	junit    *report.JUnit // nil without --junit
+	out      io.Writer
 }
 
 func newConformRun() *cobra.Command {
@@ -112,6 +116,7 @@ in that file.`,
 	fl.Var(quotaFlag(&r.least), "min-implemented", "exit with 5 where fewer cases are judged: a share of those that are asked, such as 40%, or a number")
 	r.kept.add(fl)
 	r.modes.add(cmd)
+	fl.Var(conformTolerances(&r.limits), "tolerance", "the limits that decide: classes (those of docs/numerics.md), config (the config's own), both (classes, with a note where the config's own say otherwise: the default where the config gives some), autotest (rtol 1e-4, atol 1e-5), default (those of torch.testing.assert_close, by dtype), exact or RTOL,ATOL")
 	bars(cmd, "json", "verbose", "failure-debug-level")
 	return cmd
 }
@@ -212,7 +217,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, err
 		}
 	}
-	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth}
+	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Int32s: true}
 	open, err := backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)
@@ -224,6 +229,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 	if err := r.modes.load(r.base, errs); err != nil {
 		return nil, err
 	}
+	r.modes.kit.Limits = r.limits.kit()
 	r.modes.kit.Apply(cfg)
 	return cfg, nil
 }
@@ -279,7 +285,14 @@ func (r *conformRun) newSink() report.Sink {
 }
 
 func (r *conformRun) onRecord(rec *baseline.Record) {
+	if r.modes.backward && rec.Variant != baseline.Backward {
+		return
+	}
 	rec.Test = testName(rec)
+	if as := rec.Entry.Refused[rec.Stored()].StandIn; as != "" && rec.Judged() {
+		r.standIns++
+		rec.Verdict.Reason = joined("judged by what the reference computes in "+as+", rounded", rec.Verdict.Reason)
+	}
 	r.count(rec)
 	r.kept.keep(r.result(rec))
 	if rec.Skipped {
@@ -288,10 +301,18 @@ func (r *conformRun) onRecord(rec *baseline.Record) {
 	if note := rec.Notes["diopi"]; note != "" {
 		rec.Verdict.Reason += " (DIOPI's comparison " + note + ")"
 	}
+	if other := rec.Verdict.Otherwise; other != "" {
+		rec.Verdict.Reason = joined(rec.Verdict.Reason, other)
+	}
 	r.sink.Record(&rec.Record)
 	if note := rec.Notes["debug"]; note != "" && !r.json {
 		fmt.Fprint(r.out, indented(note))
 	}
+}
+
+// joined are the parts of a reason that there are.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
 // testName is the name of a variant of a case.
@@ -319,14 +340,15 @@ func (r *conformRun) count(rec *baseline.Record) {
 
 // vendorCase is a record in the vendor's report.
 func (r *conformRun) vendorCase(rec *baseline.Record) report.ConformanceCase {
-	_, refused := rec.Entry.Refused[rec.Variant]
+	_, refused := rec.Entry.Refused[rec.Stored()]
 	one := report.ConformanceCase{
 		Case: testName(rec), Function: rec.Entry.Function, DType: r.modes.dtype(rec.Entry),
-		Recorded: rec.Entry.Missing == "" && (!refused || rec.Verdict.Word.IsFinding()),
+		Recorded: rec.Entry.Missing == "" && (!refused || rec.Entry.StandsIn(rec.Stored()) || rec.Verdict.Word.IsFinding()),
 	}
 	if !rec.Skipped {
 		one.Word, one.Reason = rec.Verdict.Word, rec.Verdict.Reason
 	}
+	one.Otherwise = rec.Verdict != nil && rec.Verdict.Otherwise != ""
 	one.Lenient, _, _ = strings.Cut(rec.Notes["diopi"], ":")
 	return one
 }
@@ -367,6 +389,9 @@ func (r *conformRun) finish() error {
 		r.table()
 		fmt.Fprintln(r.out)
 		r.vendor.Text(r.out, r.verbose || r.modes.models.name != "")
+		if r.standIns > 0 {
+			fmt.Fprintf(r.out, "stand-ins   %s judged by what the reference computes in float32 or int64, where it has no kernel\n", count(r.standIns, "case"))
+		}
 		fmt.Fprintln(r.out)
 	}
 	r.sink.Summary(r.summary)
@@ -382,9 +407,9 @@ func (r *conformRun) table() {
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
 	for _, n := range names {
 		row := r.rows[n]
-		note := ""
-		if row.Beyond != "" {
-			note = row.Beyond
+		note := row.Beyond
+		if v := r.vendor.Function(n); v.Otherwise > 0 {
+			note = joined(note, fmt.Sprintf("%d otherwise by the config", v.Otherwise))
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", n, row.Counts(), note)
 	}

@@ -79,15 +79,15 @@ func TestConformGenRun(t *testing.T) {
 		config, dir := generated(t, flags...)
 		for _, args := range [][]string{nil, {config}, {"--candidate", "native:graph"}} {
 			got, _, err := judged(t, dir, args...)
-			if err != nil || got[verdict.Aligned] != 24+520 || got[verdict.Rejected] != 1 || got[verdict.Unsupported] != 1 {
+			if err != nil || got[verdict.Aligned] != 36+520 || got[verdict.Rejected] != 1 || got[verdict.Unsupported] != 1 {
 				t.Errorf("%v %v: %v, %v", flags, args, got, err)
 			}
 		}
-		if got, _, err := judged(t, dir, "--fname", "relu"); err != nil || got[verdict.Aligned] != 12 || len(got) != 1 {
+		if got, _, err := judged(t, dir, "--fname", "relu"); err != nil || got[verdict.Aligned] != 18 || len(got) != 1 {
 			t.Errorf("--fname relu: %v, %v", got, err)
 		}
 		out, _, err := conformed(t, "run", "--baseline", dir)
-		if err != nil || !strings.Contains(out, "relu        12 aligned") || !strings.Contains(out, "== 544 aligned, 1 unsupported, 1 rejected") {
+		if err != nil || !strings.Contains(out, "relu        18 aligned") || !strings.Contains(out, "== 556 aligned, 1 unsupported, 1 rejected") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
@@ -98,7 +98,7 @@ func TestConformOtherConfig(t *testing.T) {
 	_, dir := generated(t)
 	other := save(t, "judged.py", strings.ReplaceAll(judgedConfig, "(40, 900)", "(40, 901)"))
 	got, reasons, err := judged(t, dir, other)
-	if exitCode(err) != exitFault || got[verdict.Fault] != 8 || got[verdict.Aligned] != 16+520 || !strings.Contains(reasons[0], "was recorded with another program for this case") {
+	if exitCode(err) != exitFault || got[verdict.Fault] != 8 || got[verdict.Aligned] != 24+520 || !strings.Contains(reasons[0], "was recorded with another program for this case") {
 		t.Errorf("%v %v\n%s", err, got, strings.Join(reasons, "\n"))
 	}
 	more := save(t, "judged.py", strings.ReplaceAll(judgedConfig, "'relu', 'tanh'", "'relu', 'tanh', 'sin'"))

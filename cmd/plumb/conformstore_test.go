@@ -90,7 +90,7 @@ func resumes(t *testing.T, cache string) {
 		t.Fatal(err)
 	}
 	wantRun, want := lastRun(t, path)
-	if !wantRun.Complete || len(want) != 24+520+2 || wantRun.Passed != 544 {
+	if !wantRun.Complete || len(want) != 36+520+2 || wantRun.Passed != 556 {
 		t.Fatalf("%+v, %d results", wantRun, len(want))
 	}
 
@@ -152,7 +152,7 @@ func sameReports(t *testing.T, a, b []string) {
 		}
 		cases[i] = strings.Count(string(page), "<testcase ")
 	}
-	if diff := cmp.Diff(summaries[0], summaries[1], cmpopts.IgnoreUnexported(report.Conformance{}, report.Details{}), cmpopts.IgnoreFields(report.Details{}, "About", "Slowest")); diff != "" || cases[0] != cases[1] || cases[0] != 546 {
+	if diff := cmp.Diff(summaries[0], summaries[1], cmpopts.IgnoreUnexported(report.Conformance{}, report.Details{}), cmpopts.IgnoreFields(report.Details{}, "About", "Slowest")); diff != "" || cases[0] != cases[1] || cases[0] != 558 {
 		t.Errorf("%d and %d test cases; -whole +parts:\n%s", cases[0], cases[1], diff)
 	}
 }
@@ -187,13 +187,13 @@ func TestConformHistory(t *testing.T) {
 		code int
 		want []string
 	}{
-		{nil, 0, []string{"run  started ", "1    20", "native     native ", "546    3/3          544     0       100.0%", "546    3/3          522     22"}},
-		{[]string{"--json"}, 0, []string{`{"id":1,"started":"20`, `"functions":3,"implemented":3,"passed":544,"failed":0,"unsupported":0,"skipped":0,"unrecorded":2}`}},
-		{[]string{"3"}, 0, []string{"run        3, 20", `flags      {"timeout":"2m0s"}`, "tanh      12       0  100.0%", "neg     498      22   95.8%", "functions   3 of 3 implemented", "fault many::neg_519.pth (float32)\n  "}},
+		{nil, 0, []string{"run  started ", "1    20", "native     native ", "558    3/3          556     0       100.0%", "558    3/3          534     22"}},
+		{[]string{"--json"}, 0, []string{`{"id":1,"started":"20`, `"functions":3,"implemented":3,"passed":556,"failed":0,"unsupported":0,"skipped":0,"unrecorded":2}`}},
+		{[]string{"3"}, 0, []string{"run        3, 20", `flags      {"timeout":"2m0s"}`, "tanh      18       0  100.0%", "neg     498      22   95.8%", "functions   3 of 3 implemented", "fault many::neg_519.pth (float32)\n  "}},
 		{[]string{"2", "--json"}, 0, []string{`{"run":{"id":2,`, `"device-config\":\"`, `"outcome":"skipped"`, `"dtypes":"float32","outcome":"passed","verdict":"aligned","compared":`}},
 		{[]string{"--diff", "1", "3"}, 1, []string{"newly failing:\n  many::neg_498.pth: fault, was aligned\n    ", "from run 1 to 3: 22 newly failing, 0 no longer judged, 0 newly passing, 0 changed otherwise\n"}},
 		{[]string{"--diff", "3", "1"}, 0, []string{"newly passing:\n  many::neg_498.pth: aligned, was fault\n", "from run 3 to 1: 0 newly failing, 0 no longer judged, 22 newly passing,"}},
-		{[]string{"--diff", "1", "2"}, exitNothing, []string{"no longer judged:\n  act::relu_3.pth: skipped, was aligned\n", "only in run 1: 3\n", "3 no longer judged"}},
+		{[]string{"--diff", "1", "2"}, exitNothing, []string{"no longer judged:\n  act::relu_3.pth: skipped, was aligned\n", "only in run 1: 6\n", "3 no longer judged"}},
 		{[]string{"--diff", "2", "1"}, 0, []string{"newly passing:\n  act::relu_3.pth: aligned, was skipped\n"}},
 		{[]string{"--diff", "4", "5"}, exitNothing, []string{"from run 4 to 5: 0 newly failing"}},
 		{[]string{"--diff", "1", "3", "--json"}, 1, []string{`{"case":"many::neg_498.pth","function":"neg","change":"newly failing","before":"aligned","after":"fault","reason":"`}},

@@ -7,6 +7,7 @@ import (
 	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // scoped runs a call within its with statements.
@@ -51,6 +52,9 @@ func (r *Run) call(c *program.Call) (*value, error) {
 		return nil, err
 	}
 	call, err := program.Resolve(r.table, c.Target, args, kwargs)
+	if err == nil && r.int32s {
+		err = r.lengthen(call)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +72,26 @@ func (r *Run) call(c *program.Call) (*value, error) {
 		return &value{tensor: out[0].(*eager.Var)}, r.wantGrad(c, out[0].(*eager.Var), true)
 	}
 	return wrap(call, out), nil
+}
+
+// lengthen converts indices that have to be int64 from int32.
+func (r *Run) lengthen(call *op.Call) error {
+	for _, h := range call.Def.Long {
+		v, ok := call.Args.Any(h).(op.Value)
+		if !ok || v.DType() != tensor.I32 {
+			continue
+		}
+		cast, err := program.Resolve(r.table, "Tensor.to", []any{v}, []op.Kwarg{op.Kw("dtype", tensor.I64)})
+		if err != nil {
+			return err
+		}
+		long, err := r.session.Execute(cast)
+		if err != nil {
+			return err
+		}
+		call.Args.Vals[call.Args.Sig.Index(h)] = long[0]
+	}
+	return nil
 }
 
 // lookup returns what a name stands for as an operator's argument.

@@ -26,11 +26,20 @@ import (
 type Interpreter struct {
 	table   *op.Table
 	modules *nn.Table
+	int32s  bool // see TakingInt32
 }
 
 // New returns an interpreter over a table of operators and one of modules.
 func New(table *op.Table, modules *nn.Table) *Interpreter {
 	return &Interpreter{table: table, modules: modules}
+}
+
+// TakingInt32 returns the interpreter with operators that take indices of int32
+// wherever they take int64.
+func (in *Interpreter) TakingInt32() *Interpreter {
+	own := *in
+	own.int32s = true
+	return &own
 }
 
 // Eager computes the program's results at once and reports what its calls change.

@@ -55,6 +55,9 @@ type ConformanceRow struct {
 	Unrecorded  int `json:"unrecorded"`  // the reference refused them
 	// Lenient are failures that DIOPI's looser comparison would have passed.
 	Lenient int `json:"lenient,omitempty"`
+	// Otherwise are judged cases of which the config's own tolerances say the
+	// opposite.
+	Otherwise int `json:"otherwise,omitempty"`
 	// Functions and Implemented are of a model.
 	Functions   int    `json:"functions,omitempty"`
 	Implemented int    `json:"implemented,omitempty"`
@@ -79,6 +82,8 @@ type ConformanceCase struct {
 	Reason                string
 	Recorded              bool
 	Lenient               string
+	// Otherwise says that the config's own tolerances say the opposite.
+	Otherwise bool
 }
 
 // NewConformance returns an empty report. Models are lists of functions by name.
@@ -154,6 +159,9 @@ func (one *ConformanceCase) Outcome() Outcome {
 }
 
 func (r *ConformanceRow) add(one ConformanceCase) {
+	if one.Otherwise {
+		r.Otherwise++
+	}
 	switch one.Outcome() {
 	case Skipped:
 		r.Skipped++
@@ -200,6 +208,14 @@ func (c *Conformance) ImplementedRate() float64 {
 		return 0
 	}
 	return float64(c.Implemented) / float64(c.Asked)
+}
+
+// Function is the row of a function, of zeros where no case of it was counted.
+func (c *Conformance) Function(name string) ConformanceRow {
+	if r := c.functions[name]; r != nil {
+		return *r
+	}
+	return ConformanceRow{Name: name}
 }
 
 // Finish sorts the rows and counts what is implemented; call it after the last Add.
@@ -249,6 +265,9 @@ func (c *Conformance) Text(w io.Writer, models bool) {
 	t := &c.Total
 	fmt.Fprintf(w, "cases       %d of %d judged (%s): %d of %d passed (%s), %d unsupported, %d skipped, %d without a reference\n",
 		t.Judged(), t.Asked(), percent(t.JudgedRate()), t.Passed, t.Judged(), percent(t.Rate()), t.Unsupported, t.Skipped, t.Unrecorded)
+	if t.Otherwise > 0 {
+		fmt.Fprintf(w, "otherwise   %d by the config's own tolerances\n", t.Otherwise)
+	}
 	fmt.Fprintf(w, "functions   %d of %d implemented (%s)\n", c.Implemented, c.Asked, percent(c.ImplementedRate()))
 }
 

@@ -15,14 +15,14 @@ import (
 func conformance() *Conformance {
 	c := NewConformance("my <worker>", "torch 1.13.1", 7, map[string][]string{"net": {"relu", "conv2d", "nms"}, "other": {"add"}})
 	for _, one := range []ConformanceCase{
-		{"relu_0", "relu", "float32", verdict.Aligned, "", true, ""},
-		{"relu_1", "relu", "float64", verdict.Misaligned, "<b>wrong</b>", true, "passes"},
-		{"relu_2", "relu", "float16", verdict.Rejected, "both refuse", false, ""},
-		{"conv2d_0", "conv2d", "float32", verdict.Unsupported, "no kernel", true, ""},
-		{"conv2d_1", "conv2d", "float32", "", "left out", true, ""},
-		{"nms_0", "nms", "float32", verdict.Unsupported, "not recorded", false, ""},
-		{"add_0", "add", "int64", verdict.Known, "", true, ""},
-		{"add_1", "add", "int64", verdict.Crash, "died", true, ""},
+		{"relu_0", "relu", "float32", verdict.Aligned, "", true, "", false},
+		{"relu_1", "relu", "float64", verdict.Misaligned, "<b>wrong</b>", true, "passes", false},
+		{"relu_2", "relu", "float16", verdict.Rejected, "both refuse", false, "", false},
+		{"conv2d_0", "conv2d", "float32", verdict.Unsupported, "no kernel", true, "", false},
+		{"conv2d_1", "conv2d", "float32", "", "left out", true, "", false},
+		{"nms_0", "nms", "float32", verdict.Unsupported, "not recorded", false, "", false},
+		{"add_0", "add", "int64", verdict.Known, "", true, "", false},
+		{"add_1", "add", "int64", verdict.Crash, "died", true, "", false},
 	} {
 		c.Add(one)
 		c.Describe(one, details[one.Case])

@@ -35,8 +35,9 @@ type jsonRecord struct {
 	Compared  int            `json:"compared"` // tensors and numbers
 	Worst     compare.Number `json:"worst"`    // observed error ÷ limit
 	// OfReference says that the verdict is how the reference ended.
-	OfReference bool `json:"of_reference,omitempty"`
-	ForwardOnly bool `json:"forward_only,omitempty"`
+	OfReference bool   `json:"of_reference,omitempty"`
+	Otherwise   string `json:"otherwise,omitempty"` // what the config's own tolerances say
+	ForwardOnly bool   `json:"forward_only,omitempty"`
 	// NoGradients says why, where the candidate computes gradients by programs.
 	NoGradients string `json:"no_gradients,omitempty"`
 	// Seconds and ReferenceSeconds are what the case took, where a side tells.
@@ -58,7 +59,7 @@ func (j *JSON) Record(r *verdict.Record) {
 	v := r.Verdict
 	out := jsonRecord{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Modes: r.Modes, Uncaptured: r.Uncaptured, Blame: v.ToBlame(),
 		Verdict: v.Word, Kind: v.Kind, Reason: v.Reason, Compared: v.Compared, Worst: v.Worst, Truths: v.Truths,
-		OfReference: v.OfReference, ForwardOnly: v.ForwardOnly, NoGradients: v.NoGradients, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
+		OfReference: v.OfReference, Otherwise: v.Otherwise, ForwardOnly: v.ForwardOnly, NoGradients: v.NoGradients, Seconds: elapsed(r.Outcome).Seconds(), ReferenceSeconds: elapsed(r.Reference).Seconds()}
 	if v.Word.IsFinding() {
 		out.Finding, out.Program = v, r.Program.String()
 	}

@@ -128,6 +128,9 @@ type Refusal struct {
 	Status  backend.Status `json:"status"`
 	Class   string         `json:"class,omitempty"`
 	Message string         `json:"message,omitempty"`
+	// StandIn says in which types the reference was asked instead: the outcome is
+	// what it said then, rounded. Empty where there is no outcome.
+	StandIn string `json:"stand_in,omitempty"`
 }
 
 // Baseline is an opened baseline.

@@ -54,6 +54,9 @@ type GenConfig struct {
 	// time and memory than it saves bytes; nil tells of none.
 	Costly func(p *program.Program) bool
 	Truth  Truth
+	// StandIns says which cases the reference computes in wider types; empty for
+	// those that it has no kernel for.
+	StandIns StandIns
 	// Seeded writes no shards, only what they have to be.
 	Seeded bool
 	Jobs   int
@@ -224,6 +227,10 @@ type way struct {
 	job     *backend.Job
 	outcome *backend.Outcome
 	follows bool
+	// standIn is what was asked in place of the variant, and refusal why; nil where
+	// it was asked itself.
+	standIn *standIn
+	refusal Refusal
 }
 
 // Run records a batch: the first variant of each case and what follows from it,
@@ -306,15 +313,17 @@ func (g *generator) units(cases []planned) ([]unit, error) {
 
 // ask draws the inputs of variants and runs them on the reference.
 func (l *genLane) ask(ctx context.Context, ways []*way) error {
-	ways, err := l.probe(ctx, ways)
-	if len(ways) == 0 || err != nil {
+	drawn, err := l.probe(ctx, ways)
+	if err != nil {
 		return err
 	}
-	if err := l.askDrawn(ctx, ways); err != nil {
-		return err
+	if len(drawn) > 0 {
+		if err := l.askDrawn(ctx, drawn); err != nil {
+			return err
+		}
+		l.learn(drawn)
 	}
-	l.learn(ways)
-	return nil
+	return l.substitute(ctx, ways)
 }
 
 func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
@@ -363,11 +372,14 @@ func (l *genLane) code(ctx context.Context, s *shardWriter, plan *shardPlan, u *
 			continue
 		}
 		w.follows, w.job = true, sharedJob(w.Program, first.job)
+		if w.refusal = first.refusal; first.standIn != nil {
+			w.standIn = newStandIn(first.standIn.wider, w.outcome)
+		}
 		var like *backend.Outcome
 		if predicted != nil {
 			like = inPlaceOf(w.Program, first.Program, predicted)
 		}
-		if err := l.put(ctx, s, u, w, like); err != nil {
+		if err := l.put(ctx, s, plan, u, w, like); err != nil {
 			return err
 		}
 		w.job = nil
@@ -385,13 +397,16 @@ func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 	}
 	l.grew(u.planned, resultBytes(w.outcome))
 	if o := w.outcome; o.Status != backend.OK {
-		plan.refuse(u.index, w.Name, Refusal{o.Status, o.Class, o.Message})
+		plan.refuse(u.index, w.Name, Refusal{Status: o.Status, Class: o.Class, Message: o.Message})
 	}
-	return like, l.put(ctx, s, u, w, like)
+	return like, l.put(ctx, s, plan, u, w, like)
 }
 
 // put writes a variant's outcome, and notes where its truth is wanted.
-func (l *genLane) put(ctx context.Context, s *shardWriter, u *unit, w *way, like *backend.Outcome) error {
+func (l *genLane) put(ctx context.Context, s *shardWriter, plan *shardPlan, u *unit, w *way, like *backend.Outcome) error {
+	if w.standIn != nil {
+		plan.refuse(u.index, w.Name, w.refusal)
+	}
 	if err := s.add(l.Cases[u.index].Name, w.Variant, w.job, w.outcome, like); err != nil {
 		return err
 	}

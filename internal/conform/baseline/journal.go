@@ -21,6 +21,7 @@ type journalJSON struct {
 	Self      bool                          `json:"self_contained,omitempty"`
 	Truth     TruthMode                     `json:"truth,omitempty"`
 	Seeded    bool                          `json:"seeded,omitempty"`
+	StandIns  StandIns                      `json:"stand_ins,omitempty"`
 	Reference *backend.Info                 `json:"reference,omitempty"`
 	Shard     *Shard                        `json:"shard,omitempty"`
 	IDs       string                        `json:"ids,omitempty"` // of the programs
@@ -64,7 +65,7 @@ func (g *generator) resume() error {
 func (g *generator) files() folder { return folder{os.DirFS(g.Dir), g.Dir} }
 
 func (g *generator) header() journalJSON {
-	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded}
+	return journalJSON{Format: Version, Plumb: g.Plumb, Self: g.Predict == nil, Truth: g.Truth.Mode, StandIns: g.StandIns, Seeded: g.Seeded}
 }
 
 func (g *generator) takeOver(old []byte) {
@@ -80,7 +81,7 @@ func (g *generator) takeOver(old []byte) {
 			return
 		}
 		if first {
-			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self || line.Truth != h.Truth || line.Seeded != h.Seeded {
+			if h := g.header(); line.Format != h.Format || line.Plumb != h.Plumb || line.Self != h.Self || line.Truth != h.Truth || line.StandIns != h.StandIns || line.Seeded != h.Seeded {
 				return
 			}
 			continue

@@ -43,7 +43,7 @@ const readBytes = 4 << 20
 // compared: nothing else asks for their elements.
 func (l *runLane) readable(t *trial) bool {
 	s := &t.stored.Outcome
-	return l.Read > 0 && l.Note == nil && t.stored.Truth == nil && t.outcome.Status == backend.OK &&
+	return l.Read > 0 && l.Note == nil && t.stored.Truth == nil && t.outcome.Status == backend.OK && !t.outcome.ForwardOnly &&
 		len(t.program.Calls) == 1 && (s.Changes == nil || len(*s.Changes) == 0) && Elements(t.job, t.outcome) > l.Read
 }
 

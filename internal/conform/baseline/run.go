@@ -10,6 +10,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/refusal"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -26,6 +27,11 @@ type RunConfig struct {
 	// Change returns the program that the candidate runs in the place of a recorded
 	// one: the same calls over inputs of the same names and values. Nil changes none.
 	Change func(e *Entry, variant string, p *program.Program) (*program.Program, error)
+	// Apart judges gradients as a variant of their own, Backward. Its function
+	// returns the case by which a candidate that does not differentiate is asked
+	// for them; nil asks for none.
+	Apart    bool
+	Backward func(e *Entry, p *program.Program, ref *backend.Outcome) (*BackwardCase, error)
 	// Candidate is the name of the candidate, Open starts one more instance.
 	Candidate string
 	Open      func() (backend.Backend, error)
@@ -53,6 +59,8 @@ type Question struct {
 	Entry     *Entry
 	Job       *backend.Job
 	Ref, Cand *backend.Outcome
+	// StandIn says that the reference computed the outcome in other types.
+	StandIn bool
 	// Truth reads the oracle that was recorded, while the outcome is judged; it is
 	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
@@ -67,6 +75,11 @@ type Record struct {
 	Skipped bool
 	Notes   map[string]string // see RunConfig.Note
 	Elapsed time.Duration     // what the candidate took; 0 where it does not tell
+}
+
+// Judged reports whether the candidate computed the case.
+func (r *Record) Judged() bool {
+	return r.Verdict != nil && !r.Skipped && r.Verdict.Word != verdict.Unsupported && r.Verdict.Word != verdict.Rejected
 }
 
 // Run judges a candidate by the baseline. What is wrong with a shard, or with a
@@ -105,6 +118,9 @@ type runLane struct {
 	*run
 	cand backend.Backend
 	like backend.Backend // nil where the candidate is the predictor
+	// functions is one more instance of the candidate, which is asked for gradients
+	// while the other one is at the next batch; nil until one is.
+	functions backend.Backend
 }
 
 func (r *run) openLane() (drive.Lane[*trialBatch], error) {
@@ -119,7 +135,12 @@ func (r *run) openLane() (drive.Lane[*trialBatch], error) {
 	return l, nil
 }
 
-func (l *runLane) Close() error { return l.cand.Close() }
+func (l *runLane) Close() error {
+	if l.functions == nil {
+		return l.cand.Close()
+	}
+	return errors.Join(l.cand.Close(), l.functions.Close())
+}
 
 // Run draws the inputs of a batch and asks the candidate about the cases that
 // asks has.
@@ -157,10 +178,14 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 func (l *runLane) Finish(ctx context.Context, b *trialBatch) error {
 	for _, t := range b.trials {
 		if ctx.Err() == nil {
-			l.judge(ctx, t, b.of.reader)
+			q := l.judge(ctx, t, b.of.reader)
+			l.apart(ctx, t, q, t.record.Verdict)
 		}
-		if ctx.Err() != nil {
-			t.record.Verdict = nil // of what may have been cut short
+		if ctx.Err() != nil { // what may have been cut short
+			t.record.Verdict = nil
+			if t.backward != nil {
+				t.backward.Verdict = nil
+			}
 		}
 		t.job, t.outcome = nil, nil
 		b.of.reader.done(t.at)
@@ -188,26 +213,31 @@ func (l *runLane) refusal(t *trial, cand *backend.Outcome) *verdict.Verdict {
 // refusal is how the reference failed the case.
 func (t *trial) refusal() *backend.Outcome { return t.stored.Outcome.Ending() }
 
-// judge sets the verdict of a trial's record.
-func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) {
+// judge sets the verdict of a trial's record. It returns what was judged; nil
+// where that was not the reference's outcome.
+func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Question {
 	rec := t.record
 	rec.Elapsed = t.outcome.Elapsed
+	if v := l.refusedAlike(t); v != nil {
+		rec.Verdict = v
+		return nil
+	}
 	if t.stored.Outcome.Status != backend.OK {
 		rec.Verdict = l.refused(t)
-		return
+		return nil
 	}
 	d := newDecoder(t.job, shard, l.predictor(ctx, t))
 	if l.readable(t) {
 		if rec.Verdict = l.reading(t, d, shard); rec.Verdict != nil {
-			return
+			return nil
 		}
 	}
 	ref, err := t.stored.Outcome.Outcome(len(t.program.Calls), d.tensor)
 	if err != nil {
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
-		return
+		return nil
 	}
-	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome}
+	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, StandIn: rec.Entry.StandsIn(rec.Stored())}
 	if truth := t.stored.Truth; truth != nil {
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}
@@ -215,6 +245,21 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) {
 	if l.Note != nil {
 		rec.Notes = l.Note(rec, ref, t.outcome)
 	}
+	return q
+}
+
+// refusedAlike is the verdict on a case that the reference refused, and computed
+// in other types, where the candidate refuses it too; nil for any other.
+func (l *runLane) refusedAlike(t *trial) *verdict.Verdict {
+	r, ok := t.record.Entry.Refused[t.record.Variant]
+	if !ok || r.StandIn == "" || t.outcome.Status != backend.Raised {
+		return nil
+	}
+	ref := &backend.Outcome{Status: r.Status, Class: r.Class, Message: r.Message}
+	refusal.Classify(ref)
+	v := l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: t.outcome})
+	v.Reason = fmt.Sprintf("the reference refused this case when it was recorded: %s: %s; so does the candidate: %s: %s", r.Class, r.Message, t.outcome.Class, t.outcome.Message)
+	return v
 }
 
 // refused is the verdict on a case that the reference did not finish.

@@ -33,14 +33,16 @@ type listed struct {
 
 // trial is one variant of a case on its way through a lane.
 type trial struct {
-	record  *Record
-	stored  *variantJSON
-	program *program.Program
-	asked   *program.Program // of the candidate
-	at      int              // in the section
-	bytes   int64
-	job     *backend.Job // of program
-	outcome *backend.Outcome
+	record *Record
+	// backward is the record of the gradients, where they are judged apart.
+	backward *Record
+	stored   *variantJSON
+	program  *program.Program
+	asked    *program.Program // of the candidate
+	at       int              // in the section
+	bytes    int64
+	job      *backend.Job // of program
+	outcome  *backend.Outcome
 }
 
 // trialBatch is some trials of a section. The first one has none: it opens the
@@ -174,7 +176,10 @@ func (s *section) open() {
 			}
 			t.at = len(trials)
 			s.reader.needs(t.at, v, len(t.program.Calls))
-			s.records, trials = append(s.records, t.record), append(trials, t)
+			if s.records, trials = append(s.records, t.record), append(trials, t); s.Apart && v.Name == "" && len(t.asked.Backward) > 0 {
+				t.backward = s.record(c, Backward, t.asked, nil)
+				s.records = append(s.records, t.backward)
+			}
 		}
 	}
 	s.left = len(trials)

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,6 +72,8 @@ type question struct {
 	job         *backend.Job
 	ref         map[string]*tensor.Tensor // what the reference computed, by place
 	initial     map[string]backend.State
+	standIn     *standIn  // what is asked in place of the variant; nil for itself
+	calls       []int     // where its calls are in what stands in for it
 	first       *question // about the variant that this one's outcome follows from
 	answers     *answers  // nil until they are there, and when no other follows
 }
@@ -79,7 +82,7 @@ type question struct {
 func newQuestion(s *shardWriter, w *way) *question {
 	q := &question{
 		of: s.last, variant: len(s.text.Cases[s.last].Variants) - 1,
-		job: &backend.Job{Program: w.job.Program}, ref: tensorsOf(w.outcome), initial: map[string]backend.State{},
+		job: &backend.Job{Program: w.job.Program}, standIn: w.standIn, ref: tensorsOf(w.outcome), initial: map[string]backend.State{},
 	}
 	for _, t := range w.job.Inputs {
 		q.job.Inputs = append(q.job.Inputs, copyOf(t))
@@ -155,7 +158,7 @@ type answers struct {
 func (l *genLane) answer(ctx context.Context, group []*question) error {
 	var jobs []*backend.Job
 	for _, q := range group {
-		if q.answers = (&answers{jobs: verdict.Questions(q.job, q.initial)}); q.first == nil {
+		if q.answers = (&answers{jobs: q.questions()}); q.first == nil {
 			jobs = append(jobs, q.answers.jobs...)
 		}
 	}
@@ -169,13 +172,38 @@ func (l *genLane) answer(ctx context.Context, group []*question) error {
 		case q.first == nil:
 			n := len(a.jobs)
 			a.outcomes, outcomes = outcomes[:n], outcomes[n:]
+			q.round()
 		case !a.follow(q.first.answers):
 			if a.outcomes, err = l.inParts(ctx, a.jobs); err != nil {
 				return err
 			}
+			q.round()
 		}
 	}
 	return nil
+}
+
+// questions are the jobs of the truth, narrow ones as the reference computes them.
+func (q *question) questions() []*backend.Job {
+	jobs := verdict.Questions(q.job, q.initial)
+	if q.standIn != nil {
+		for i := 1; i < len(jobs); i += 2 {
+			jobs[i], q.calls = q.standIn.job(jobs[i])
+		}
+	}
+	return jobs
+}
+
+// round gives the answers to narrow jobs the dtypes of the variant's results.
+func (q *question) round() {
+	if q.standIn == nil {
+		return
+	}
+	for i := 1; i < len(q.answers.outcomes); i += 2 {
+		if o := q.answers.outcomes[i]; o.Status == backend.OK {
+			q.answers.outcomes[i] = cmp.Or(q.standIn.answer(o, q.calls), &backend.Outcome{Status: backend.Raised})
+		}
+	}
 }
 
 // inParts runs jobs, and lets go of their inputs: all of a large case would take

@@ -24,6 +24,8 @@ type entry struct {
 	args    []*arg
 	dtypes  int // the common length of the args' lists
 	rows    int // the number of shape groups
+	// tolerances says that the entry has some of its own.
+	tolerances bool
 }
 
 // arg is one tensor argument, after it was cloned by ins.
@@ -194,6 +196,7 @@ func (e *entry) layOut(d *Dict) {
 func (e *entry) flags(at place, d *Dict) error {
 	warnUnknown(at, d, entryKeys)
 	for _, k := range toleranceKeys {
+		e.tolerances = e.tolerances || d.Get(k) != nil
 		if f, ok := Number(e.base.Get(k)); !ok || !(f >= 0) {
 			return at.key(k).errorf("want a number that is not negative, not %s", Show(d.Get(k)))
 		}

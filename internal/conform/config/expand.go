@@ -21,9 +21,10 @@ type Case struct {
 	// Item is the dict of the case as DIOPI's parser makes it.
 	Item *Dict
 
-	orders   map[string][]int // by argument, see Order
-	narrow   []string         // see Narrow
-	narrowAt *int             // see NarrowResult
+	tolerances bool             // see GivesTolerances
+	orders     map[string][]int // by argument, see Order
+	narrow     []string         // see Narrow
+	narrowAt   *int             // see NarrowResult
 }
 
 // AppendJSON appends the case as one object without line ends: index, case,
@@ -71,6 +72,10 @@ func (c *Case) Tolerance() (atol, rtol float64) {
 	return atol, rtol
 }
 
+// GivesTolerances reports whether the config has tolerances of its own: those of
+// an entry that has none are the language's then.
+func (c *Case) GivesTolerances() bool { return c.tolerances }
+
 // MismatchRatio is the share of elements that DIOPI lets differ.
 func (c *Case) MismatchRatio() float64 {
 	r, _ := Number(c.Item.Get("mismatch_ratio_threshold"))
@@ -81,14 +86,14 @@ func (c *Case) MismatchRatio() float64 {
 // then by dtype, then by shape group and, within one, by the product of sparse.
 func (c *Config) Cases() iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
-		index := 0
+		index, given := 0, slices.ContainsFunc(c.entries, func(e *entry) bool { return e.tolerances })
 		for _, e := range c.entries {
 			for _, fn := range e.functions {
 				number := 0
 				for item, half := range e.items(fn) {
 					one := &Case{
 						Index: index, Name: fmt.Sprintf("%s::%s_%d.pth", e.name, fn, number),
-						Config: e.name, Function: fn, Interface: e.module, Half: half, Item: item,
+						Config: e.name, Function: fn, Interface: e.module, Half: half, Item: item, tolerances: given,
 					}
 					if !yield(one) {
 						return

@@ -1,30 +1,27 @@
 package diopi
 
 import (
-	"maps"
-	"math"
 	"slices"
 
 	"plumb/program"
+	"plumb/tensor"
 )
 
-// custom is a function of CustomizedTest as a composition of PyTorch's.
+// custom is a function that PyTorch has no name for, or that it has on some
+// devices or in other libraries alone, as a composition of PyTorch's.
 type custom struct {
 	tensors string // the arguments that have to be tensors, spaced
 	build   func(b *build) []any
-	// unknown says, in place of build, what of the function's meaning is not told.
-	unknown string
 }
 
-// customs are the functions of CustomizedTest. The optimizers take one step, the
-// step-th, in the order of PyTorch's single-tensor loops (torch/optim/*.py,
-// 1.13), and return the new parameter and state. Those that exist only on CUDA
-// call the name that they have there.
+// customs are the functions of CustomizedTest. The optimizers take one step in
+// the order of PyTorch's single-tensor loops (torch/optim/*.py, 1.13), and
+// return the new parameter and state.
 var customs = map[string]custom{
 	"sgd":                                 {tensors: "param param_grad", build: sgd},
 	"adam":                                {tensors: "param param_grad exp_avg exp_avg_sq", build: adam(false)},
 	"adamw":                               {tensors: "param param_grad exp_avg exp_avg_sq", build: adam(true)},
-	"fused_adamw":                         {tensors: "param param_grad exp_avg exp_avg_sq", build: fusedAdamW},
+	"fused_adamw":                         {build: fusedAdamW},
 	"adadelta":                            {tensors: "param param_grad square_avg acc_delta", build: adadelta},
 	"rmsprop":                             {tensors: "param param_grad square_avg", build: rmsprop},
 	"clip_grad_norm_":                     {build: clipGradNorm},
@@ -34,71 +31,57 @@ var customs = map[string]custom{
 	"cast_dtype":                          {tensors: "input out", build: castDType},
 	"linalgqr":                            {tensors: "input", build: qr},
 	"meshgrid":                            {build: meshgrid},
-	"sort":                                {tensors: "input", build: sortValues},
+	"sort":                                {tensors: "input", build: sorted},
 	"im2col":                              {tensors: "input", build: plain("torch.nn.functional.unfold")},
 	"col2im":                              {tensors: "input", build: plain("torch.nn.functional.fold")},
 	"ctc_loss":                            {tensors: "log_probs", build: ctcLoss},
 	"nll_loss_v2":                         {tensors: "input target", build: plain("torch.nn.functional.nll_loss")},
 	"layer_normGB":                        {tensors: "input", build: plain("torch.nn.functional.layer_norm")},
+	"spmm":                                {tensors: "input mat2", build: spmm},
 	"rms_norm":                            {tensors: "input", build: rmsNorm},
 	"pool1d":                              {tensors: "input", build: pool("1d")},
 	"pool2d":                              {tensors: "input", build: pool("2d")},
 	"pool3d":                              {tensors: "input", build: pool("3d")},
-	"batch_norm_stats":                    {tensors: "input", build: named("torch.batch_norm_stats", 2, "input", "eps")},
-	"batch_norm_elemt":                    {tensors: "input", build: named("torch.batch_norm_elemt", 1, "input", "weight", "bias", "mean", "invstd", "eps")},
-	"batch_norm_backward_reduce":          {tensors: "input", build: named("torch.batch_norm_backward_reduce", 4, "grad_output", "input", "mean", "invstd", "weight", "input_g", "weight_g", "bias_g")},
-	"batch_norm_backward_elemt":           {tensors: "input", build: named("torch.batch_norm_backward_elemt", 1, "grad_out", "input", "mean", "invstd", "weight", "sum_dy", "sum_dy_xmu", "count")},
-	"batch_norm_gather_stats_with_counts": {tensors: "input", build: named("torch.batch_norm_gather_stats_with_counts", 2, "input", "mean_all", "invstd_all", "running_mean", "running_var", "momentum", "eps", "count_all")},
+	"batch_norm_stats":                    {tensors: "input", build: batchNormStats},
+	"batch_norm_elemt":                    {tensors: "input mean invstd", build: batchNormElemt},
+	"batch_norm_backward_reduce":          {tensors: "grad_output input mean invstd", build: batchNormBackwardReduce},
+	"batch_norm_backward_elemt":           {tensors: "grad_out input mean invstd sum_dy sum_dy_xmu count", build: batchNormBackwardElemt},
+	"batch_norm_gather_stats_with_counts": {tensors: "mean_all invstd_all count_all", build: batchNormGather},
+	"rotary_emb":                          {tensors: "cos sin", build: rotary},
 	"rotary_emb_v2":                       {tensors: "query key cos sin", build: rotaryV2},
 	"apply_penalty":                       {tensors: "logits presence_penalty frequency_penalty p_token_ids p_token_counts p_cumsum_seq_len", build: applyPenalty},
 	"apply_penalty_v2":                    {tensors: "logits presence_penalty frequency_penalty repetition_penalty p_token_ids p_token_counts", build: applyPenaltyV2},
 	"destindex_copy_kv":                   {tensors: "k dest_loc out", build: destIndexCopy},
 	"flash_attention":                     {tensors: "q k v", build: flashAttention},
 	"customized_flash_attention":          {tensors: "q k v", build: flashAttention},
-	"flash_attention_varlen":              {tensors: "q k v", build: flashVarlen},
-	"customized_flash_attention_varlen":   {tensors: "q k v", build: flashVarlen},
+	"flash_attention_varlen":              {tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
+	"customized_flash_attention_varlen":   {tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
+	"multihead_attention":                 {tensors: "q k v", build: multihead},
+	"multihead_attention_varlen":          {tensors: "q k v", build: varlen("cu_seqlens", scaleOf("scale"))},
+	"scaled_masked_softmax":               {build: scaledMaskedSoftmax},
 	"context_attention":                   {tensors: "q k v b_start_loc b_seq_len", build: contextAttention},
 	"prompt_flash_attention":              {tensors: "query key value", build: promptAttention},
-
-	"rotary_emb":                 {unknown: "how cos, sin, conj and interleaved are meant"},
-	"scaled_masked_softmax":      {unknown: "what stands for masked elements"},
-	"token_attention":            {unknown: "how its cache is laid out"},
-	"token_softmax_reducev":      {unknown: "how its cache is laid out"},
-	"paged_attention":            {unknown: "how its cache is laid out"},
-	"multihead_attention":        {unknown: "its output, which DIOPI does not check"},
-	"multihead_attention_varlen": {unknown: "its output, which DIOPI does not check"},
+	"token_attention":                     {tensors: "q k out b_loc b_start_loc b_seq_len", build: tokenAttention},
+	"token_softmax_reducev":               {tensors: "logics v out b_loc b_start_loc b_seq_len", build: tokenReduce},
+	"paged_attention":                     {tensors: "query key value", build: pagedAttention},
 }
 
-// Customized lists the functions of CustomizedTest that have programs.
-func Customized() []string {
-	names := slices.Sorted(maps.Keys(customs))
-	return slices.DeleteFunc(names, func(n string) bool { return customs[n].unknown != "" })
-}
-
-// Unknown lists the functions of CustomizedTest that have no program, with what
-// of their meaning is not told.
-func Unknown() map[string]string {
-	out := map[string]string{}
-	for name, c := range customs {
-		if c.unknown != "" {
-			out[name] = c.unknown
-		}
-	}
-	return out
+// elsewhere are functions that other interfaces name: those of torchvision, and
+// those of torch that have no kernel of their own in most backends.
+var elsewhere = map[string]custom{
+	"torchvision.ops.nms":                {tensors: "boxes scores", build: nms},
+	"torchvision.ops.roi_align":          {tensors: "input boxes", build: roiAlign},
+	"torchvision.ops.sigmoid_focal_loss": {tensors: "inputs targets", build: focalLoss},
+	"torch.spmm":                         {tensors: "input mat2", build: spmm},
+	"torch.triangular_solve":             {tensors: "input A", build: triangularSolve},
+	"torch._foreach_norm":                {build: foreachNorm},
 }
 
 // customized appends the composition.
-func (b *build) customized() ([]any, error) {
-	c, ok := customs[b.c.Function]
-	if !ok {
-		return nil, b.fail("CustomizedTest.%s is not known", b.c.Function)
-	}
-	if c.unknown != "" {
-		return nil, b.fail("CustomizedTest.%s: %s is not told", b.c.Function, c.unknown)
-	}
+func (b *build) customized(c custom) ([]any, error) {
 	for name := range words(c.tensors) {
 		if _, ok := b.arg(name).(program.Ref); !ok {
-			return nil, b.fail("CustomizedTest.%s needs a tensor %s", b.c.Function, name)
+			return nil, b.fail("%s.%s needs a tensor %s", b.c.Interface, b.c.Function, name)
 		}
 	}
 	return b.compose(c)
@@ -127,6 +110,17 @@ func (b *build) arg(name string) any {
 	return v
 }
 
+// first is the name of the first of the arguments that is a tensor.
+func (b *build) first(names ...string) string {
+	for _, name := range names {
+		if _, ok := b.arg(name).(program.Ref); ok {
+			return name
+		}
+	}
+	b.refuse("%s.%s needs a tensor %s", b.c.Interface, b.c.Function, names[0])
+	return ""
+}
+
 // number is a numeric argument, or its default.
 func (b *build) number(name string, def float64) float64 {
 	switch v := b.arg(name).(type) {
@@ -152,29 +146,37 @@ func (b *build) input(name string) *program.Input {
 	return &b.p.Inputs[i]
 }
 
-// literals are the integers of a list, or of a tensor that is given by value.
+// literals are the integers of a list or of a tensor, whose elements follow
+// from the case.
 func (b *build) literals(name string) []int64 {
 	var out []int64
 	switch v := b.arg(name).(type) {
 	case program.List:
-		for _, x := range v {
-			n, ok := x.(int64)
-			if !ok {
-				b.refuse("%s: want a list of integers", name)
-			}
-			out = append(out, n)
-		}
-		return out
+		return b.integers(name, v)
+	case program.Tuple:
+		return b.integers(name, v)
 	case program.Ref:
-		if data := b.input(name).Fill.Data; data != nil {
+		if data := b.input(name).Materialize(); !data.DType().IsFloat() {
 			for i := range data.Len() {
 				out = append(out, data.Int(i))
 			}
 			return out
 		}
 	}
-	b.refuse("%s: want integers by value", name)
+	b.refuse("%s: want integers", name)
 	return nil
+}
+
+func (b *build) integers(name string, list []any) []int64 {
+	out := make([]int64, len(list))
+	for i, x := range list {
+		n, ok := x.(int64)
+		if !ok {
+			b.refuse("%s: want a list of integers", name)
+		}
+		out[i] = n
+	}
+	return out
 }
 
 func kw(name string, v any) program.Kwarg { return program.Kwarg{Name: name, Value: v} }
@@ -184,23 +186,109 @@ func plain(target string) func(*build) []any {
 	return func(b *build) []any { return []any{b.call(target, b.args)} }
 }
 
+// qr has columns of Q and rows of R with the signs that make the diagonal of R
+// positive, since they are unique only up to these; of the columns that complete
+// Q, the projection onto their span.
 func qr(b *build) []any {
-	return b.split(b.call("torch.linalg.qr", b.arg("input"), b.without("input")), 2)
+	x, mode := b.input("input").Shape, "reduced"
+	if m, ok := b.arg("mode").(string); ok {
+		mode = m
+	}
+	out := b.split(b.call("torch.linalg.qr", b.arg("input"), b.without("input")), 2)
+	if len(x) < 2 {
+		return out
+	}
+	q, r := out[0], out[1]
+	rows, thin := x[len(x)-2], min(x[len(x)-2], x[len(x)-1])
+	signs := b.call("torch.sign", b.call("torch.diagonal", r, int64(0), int64(-2), int64(-1)))
+	upper := func(x any) any {
+		if mode == "complete" && thin < rows {
+			return b.at(x, program.Ellipsis{}, program.Slice{Stop: int64(thin)}, program.Slice{})
+		}
+		return x
+	}
+	triangle := b.call("torch.mul", upper(r), b.call("torch.unsqueeze", signs, int64(-1)))
+	if mode == "r" {
+		return []any{q, triangle}
+	}
+	row := b.call("torch.unsqueeze", signs, int64(-2))
+	if mode != "complete" || thin == rows {
+		return []any{b.call("torch.mul", q, row), triangle}
+	}
+	first := b.call("torch.mul", b.at(q, program.Ellipsis{}, program.Slice{Stop: int64(thin)}), row)
+	rest := b.at(q, program.Ellipsis{}, program.Slice{Start: int64(thin)})
+	span := b.call("torch.matmul", rest, b.call("torch.transpose", rest, int64(-2), int64(-1)))
+	return []any{first, triangle, span}
 }
 
-// named calls a function by position, with the arguments of those names.
-func named(target string, n int, names ...string) func(*build) []any {
-	return func(b *build) []any {
-		args := make([]any, len(names))
-		for i, name := range names {
-			args[i] = b.arg(name)
-		}
-		r := b.call(target, args...)
-		if n == 1 {
-			return []any{r}
-		}
-		return b.split(r, n)
+// spmm is a matrix product; of which layout its matrices are is no matter of
+// what it computes.
+func spmm(b *build) []any { return []any{b.call("torch.mm", b.arg("input"), b.arg("mat2"))} }
+
+// triangularSolve is the solution X of A·X = input, and A as it was broadcast.
+func triangularSolve(b *build) []any {
+	x, y := b.input("input").Shape, b.input("A").Shape
+	if len(x) < 2 || len(y) < 2 {
+		b.refuse("input and A: want matrices, not %v and %v", x, y)
 	}
+	batch, err := tensor.BroadcastShapes(x[:len(x)-2], y[:len(y)-2])
+	if err != nil {
+		b.refuse("input and A: %v", err)
+	}
+	of, upper := b.arg("A"), b.number("upper", 1) != 0
+	if b.arg("transpose") == true {
+		of, upper = b.call("torch.transpose", of, int64(-2), int64(-1)), !upper
+	}
+	solution := b.call("torch.linalg.solve_triangular", of, b.arg("input"), kw("upper", upper), kw("unitriangular", b.arg("unitriangular") == true))
+	shape := append(slices.Clone(batch), y[len(y)-2:]...)
+	return []any{solution, b.call("torch.clone", b.call("torch.broadcast_to", b.arg("A"), sizes(shape...)))}
+}
+
+// foreachNorm is the norm of each tensor of a list.
+func foreachNorm(b *build) []any {
+	list, _ := b.arg("self").(program.List)
+	if len(list) == 0 {
+		b.refuse("_foreach_norm needs tensors")
+	}
+	out := make([]any, len(list))
+	for i, x := range list {
+		out[i] = b.call("torch.linalg.vector_norm", x, b.number("ord", 2))
+	}
+	return out
+}
+
+// at is x[places].
+func (b *build) at(x any, places ...any) program.Ref {
+	if len(places) == 1 {
+		return b.call("operator.getitem", x, places[0])
+	}
+	return b.call("operator.getitem", x, program.Tuple(places))
+}
+
+// wide is a tensor in float32 where it is of a half type, else itself.
+func (b *build) wide(x any, d tensor.DType) any {
+	if !half(d) {
+		return x
+	}
+	return b.call("Tensor.to", x, kw("dtype", tensor.F32))
+}
+
+// narrow is a tensor that was computed wide in dtype d.
+func (b *build) narrow(x any, d tensor.DType) any {
+	if !half(d) {
+		return x
+	}
+	return b.call("Tensor.to", x, kw("dtype", d))
+}
+
+func half(d tensor.DType) bool { return d == tensor.F16 || d == tensor.BF16 }
+
+// long is a tensor of indices in int64, which every PyTorch takes.
+func (b *build) long(name string) any {
+	if b.input(name).DType == tensor.I64 {
+		return b.arg(name)
+	}
+	return b.call("Tensor.to", b.arg(name), kw("dtype", tensor.I64))
 }
 
 // split are the n elements of a tuple.
@@ -208,148 +296,6 @@ func (b *build) split(r program.Ref, n int) []any {
 	out := make([]any, n)
 	for i := range out {
 		out[i] = b.call("operator.getitem", r, int64(i))
-	}
-	return out
-}
-
-// decayed is the gradient with weight decay.
-func (b *build) decayed() any {
-	if wd := b.number("weight_decay", 0); wd != 0 {
-		return b.call("torch.add", b.arg("param_grad"), b.arg("param"), kw("alpha", wd))
-	}
-	return b.arg("param_grad")
-}
-
-// mix is a·x + b·y.
-func (b *build) mix(a float64, x any, c float64, y any) any {
-	return b.call("torch.add", b.call("torch.mul", x, a), y, kw("alpha", c))
-}
-
-// mixSquare is a·x + b·y².
-func (b *build) mixSquare(a float64, x any, c float64, y any) any {
-	return b.call("torch.addcmul", b.call("torch.mul", x, a), y, y, kw("value", c))
-}
-
-func sgd(b *build) []any {
-	d, buf := b.decayed(), b.arg("buf")
-	if m := b.number("momentum", 0); m != 0 {
-		if buf == nil {
-			buf = b.call("torch.clone", d)
-		} else {
-			buf = b.mix(m, buf, 1-b.number("dampening", 0), d)
-		}
-		if b.arg("nesterov") == true {
-			d = b.call("torch.add", d, buf, kw("alpha", m))
-		} else {
-			d = buf
-		}
-	}
-	return []any{b.call("torch.add", b.arg("param"), d, kw("alpha", -b.number("lr", 1e-3))), buf}
-}
-
-func adam(decoupled bool) func(*build) []any {
-	return func(b *build) []any {
-		param, g := b.arg("param"), b.arg("param_grad")
-		lr := b.number("lr", 1e-3)
-		if decoupled {
-			param = b.call("torch.mul", param, 1-lr*b.number("weight_decay", 0))
-		} else {
-			g = b.decayed()
-		}
-		beta1, beta2, step := b.number("beta1", 0.9), b.number("beta2", 0.999), b.number("step", 1)
-		m := b.mix(beta1, b.arg("exp_avg"), 1-beta1, g)
-		v := b.mixSquare(beta2, b.arg("exp_avg_sq"), 1-beta2, g)
-		top, most := v, b.arg("max_exp_avg_sq")
-		if b.arg("amsgrad") == true {
-			most = b.call("torch.maximum", most, v)
-			top = most
-		}
-		root := b.call("torch.div", b.call("torch.sqrt", top), math.Sqrt(1-math.Pow(beta2, step)))
-		scale := b.call("torch.add", root, b.number("eps", 1e-8))
-		return []any{b.call("torch.addcdiv", param, m, scale, kw("value", -lr/(1-math.Pow(beta1, step)))), m, v, most}
-	}
-}
-
-// fusedAdamW updates its arguments; the outputs are what they are afterwards.
-func fusedAdamW(b *build) []any {
-	state := []any{b.arg("param"), b.arg("param_grad"), b.arg("exp_avg"), b.arg("exp_avg_sq"), b.arg("max_exp_avg_sq")}
-	var lists []any
-	for _, v := range state {
-		lists = append(lists, program.List{v})
-	}
-	if b.arg("amsgrad") != true {
-		lists[4], state = program.List{}, state[:4]
-	}
-	lists = append(lists, program.List{b.call("torch.full", program.Tuple{}, b.number("step", 1))})
-	for _, name := range []string{"lr", "beta1", "beta2", "weight_decay", "eps", "amsgrad"} {
-		lists = append(lists, kw(name, b.arg(name)))
-	}
-	b.call("torch._fused_adamw_", append(lists, kw("maximize", false))...)
-	var out []any
-	for _, i := range []int{0, 2, 3, 4} {
-		if i < len(state) {
-			out = append(out, b.call("operator.getitem", state[i], program.Ellipsis{}))
-		}
-	}
-	return out
-}
-
-func adadelta(b *build) []any {
-	g, rho, eps := b.decayed(), b.number("rho", 0.9), b.number("eps", 1e-6)
-	v := b.mixSquare(rho, b.arg("square_avg"), 1-rho, g)
-	std := b.call("torch.sqrt", b.call("torch.add", v, eps))
-	acc := b.arg("acc_delta")
-	delta := b.call("torch.mul", b.call("torch.div", b.call("torch.sqrt", b.call("torch.add", acc, eps)), std), g)
-	param := b.call("torch.add", b.arg("param"), delta, kw("alpha", -b.number("lr", 1)))
-	return []any{param, v, b.mixSquare(rho, acc, 1-rho, delta)}
-}
-
-func rmsprop(b *build) []any {
-	g, alpha, mean, buf := b.decayed(), b.number("alpha", 0.99), b.arg("grad_avg"), b.arg("momentum_buffer")
-	v := b.mixSquare(alpha, b.arg("square_avg"), 1-alpha, g)
-	spread := v
-	if b.arg("centered") == true {
-		mean = b.mix(alpha, mean, 1-alpha, g)
-		spread = b.call("torch.addcmul", v, mean, mean, kw("value", -1.0))
-	}
-	root := b.call("torch.add", b.call("torch.sqrt", spread), b.number("eps", 1e-8))
-	lr := b.number("lr", 1e-2)
-	var param any
-	if m := b.number("momentum", 0); m > 0 {
-		buf = b.call("torch.addcdiv", b.call("torch.mul", buf, m), g, root)
-		param = b.call("torch.add", b.arg("param"), buf, kw("alpha", -lr))
-	} else {
-		param = b.call("torch.addcdiv", b.arg("param"), g, root, kw("value", -lr))
-	}
-	return []any{param, v, mean, buf}
-}
-
-// clipGradNorm returns the norm of all gradients, and the gradients as clipped.
-func clipGradNorm(b *build) []any {
-	grads, _ := b.arg("tensors").(program.List)
-	if len(grads) == 0 {
-		b.refuse("CustomizedTest.clip_grad_norm_ needs tensors")
-	}
-	p := b.number("norm_type", 2)
-	norms := program.List{}
-	for _, g := range grads {
-		if math.IsInf(p, 1) {
-			norms = append(norms, b.call("torch.max", b.call("torch.abs", g)))
-		} else {
-			norms = append(norms, b.call("torch.norm", g, p))
-		}
-	}
-	all := b.call("torch.stack", norms)
-	total := b.call("torch.max", all)
-	if !math.IsInf(p, 1) {
-		b.p.Calls = b.p.Calls[:len(b.p.Calls)-1]
-		total = b.call("torch.norm", all, p)
-	}
-	scale := b.call("torch.mul", b.call("torch.reciprocal", b.call("torch.add", total, 1e-6)), b.number("max_norm", 0))
-	scale = b.call("torch.clamp", scale, kw("max", 1.0))
-	out := []any{total}
-	for _, g := range grads {
-		out = append(out, b.call("torch.mul", g, scale))
 	}
 	return out
 }
@@ -407,11 +353,11 @@ func meshgrid(b *build) []any {
 	return b.split(b.call("torch.meshgrid", list), len(list))
 }
 
-// sortValues leaves out the indices of a sort that is not stable: which of equal
-// elements is named is not defined.
-func sortValues(b *build) []any {
+// sorted leaves out the indices of a sort that is not stable, since which of
+// equal elements is named is not defined; of a tensor without dimensions it is.
+func sorted(b *build) []any {
 	out := b.split(b.call("torch.sort", b.args), 2)
-	if b.arg("stable") != true {
+	if b.arg("stable") != true && len(b.input("input").Shape) > 0 {
 		return out[:1]
 	}
 	return out
@@ -423,7 +369,7 @@ func ctcLoss(b *build) []any {
 }
 
 // rmsNorm is x ÷ √(mean x² + eps) · weight + bias over the last dimensions, as
-// many as normalized_shape has.
+// many as normalized_shape has, of halves in float32.
 func rmsNorm(b *build) []any {
 	n := 1
 	if shape, ok := b.arg("normalized_shape").(program.Tuple); ok {
@@ -433,7 +379,8 @@ func rmsNorm(b *build) []any {
 	for i := n; i > 0; i-- {
 		dims = append(dims, int64(-i))
 	}
-	x := b.arg("input")
+	d := b.input("input").DType
+	x := b.wide(b.arg("input"), d)
 	square := b.call("torch.mean", b.call("torch.mul", x, x), dims, true)
 	out := b.call("torch.mul", x, b.call("torch.rsqrt", b.call("torch.add", square, b.number("eps", 1e-6))))
 	if w := b.arg("weight"); w != nil {
@@ -442,7 +389,7 @@ func rmsNorm(b *build) []any {
 	if bias := b.arg("bias"); bias != nil {
 		out = b.call("torch.add", out, bias)
 	}
-	return []any{out}
+	return []any{b.narrow(out, d)}
 }
 
 func pool(dims string) func(*build) []any {

@@ -11,8 +11,11 @@ import (
 // forward appends the calls that compute the case's outputs.
 func (b *build) forward() ([]any, error) {
 	c := b.c
+	if own, ok := b.composition(); ok {
+		return b.customized(own)
+	}
 	if c.Interface == "CustomizedTest" {
-		return b.customized()
+		return nil, b.fail("CustomizedTest.%s is not known", c.Function)
 	}
 	if m := manual[c.Function]; m.draw != nil && Manual(c) != "" {
 		return m.draw(b)
@@ -21,6 +24,18 @@ func (b *build) forward() ([]any, error) {
 		return b.method(c.Function)
 	}
 	return []any{b.call(c.Interface+"."+c.Function, b.args)}, nil
+}
+
+// composition is the function as a composition, where it is one. DIOPI's entries
+// of attention with dropout name no interface: they run the same attention.
+func (b *build) composition() (custom, bool) {
+	c := b.c
+	if c.Interface == "CustomizedTest" || strings.HasPrefix(c.Function, "multihead_attention") {
+		own, ok := customs[c.Function]
+		return own, ok
+	}
+	own, ok := elsewhere[c.Interface+"."+c.Function]
+	return own, ok
 }
 
 // method calls a method of the argument input.
@@ -57,7 +72,7 @@ func (b *build) inPlace() ([]any, error) {
 // parts is how many outputs the function returns as a tuple; 0 for a single
 // tensor.
 func (b *build) parts() int {
-	if b.c.Interface == "CustomizedTest" {
+	if _, ok := b.composition(); ok {
 		return 0
 	}
 	if v, _ := b.get("return_indices"); v == true {
@@ -85,6 +100,9 @@ func Manual(c *config.Case) string {
 	}
 	if m, ok := manual[c.Function]; ok {
 		return m.law
+	}
+	if strings.HasPrefix(c.Function, "multihead_attention") {
+		return ""
 	}
 	return "shape"
 }

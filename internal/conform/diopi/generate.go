@@ -129,7 +129,7 @@ func (g *generator) add(in program.Input) (any, error) {
 		return nil, g.b.fail("%s of %s cannot require a gradient", g.ins, in.DType)
 	}
 	g.b.p.Inputs = append(g.b.p.Inputs, in)
-	if isTrueList(g.a.Get("sparse")) {
+	if g.b.sparse && isTrueList(g.a.Get("sparse")) {
 		return g.b.call("Tensor.to_sparse_csr", program.Ref(in.Name)), nil
 	}
 	return program.Ref(in.Name), nil

@@ -37,7 +37,7 @@ var refusals = regexp.MustCompile(`not implemented for '?(Half|Bool)|ZeroDivisio
 
 // lacking are the functions that the native table has not, or not in all of a
 // config's forms.
-var lacking = []string{"spmm", "linalgqr"}
+var lacking = []string{}
 
 // TestLiveSpread runs a spread of small cases of every function on PyTorch and
 // on the native backend: what PyTorch computes is aligned.

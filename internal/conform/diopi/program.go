@@ -50,10 +50,27 @@ func (e *Untranslated) Error() string { return e.Case + ": " + e.Reason }
 //
 // The error is an *[Untranslated].
 func Program(c *config.Case, seed uint64) (*program.Program, error) {
-	b, err := newBuild(c, seed)
+	b, err := newBuild(c, seed, false)
 	if err != nil {
 		return nil, err
 	}
+	return b.whole()
+}
+
+// Sparse returns the variant of the case in which the arguments that the config
+// makes sparse are so, over the same inputs as [Program], which has them dense;
+// ok is false where none is.
+func Sparse(c *config.Case, seed uint64) (p *program.Program, ok bool, err error) {
+	b, err := newBuild(c, seed, true)
+	if err != nil || len(b.p.Calls) == 0 {
+		return nil, false, err
+	}
+	p, err = b.whole()
+	return p, err == nil, err
+}
+
+// whole is the program of the function, forward and backward.
+func (b *build) whole() (*program.Program, error) {
 	out, err := b.forward()
 	if err != nil {
 		return nil, err
@@ -73,7 +90,7 @@ func InPlace(c *config.Case, seed uint64) (p *program.Program, ok bool, err erro
 	if c.Item.Get("is_inplace") != config.Bool(true) {
 		return nil, false, nil
 	}
-	b, err := newBuild(c, seed)
+	b, err := newBuild(c, seed, false)
 	if err != nil {
 		return nil, false, err
 	}
@@ -98,7 +115,7 @@ var changes = map[string][]string{
 	"batch_norm": {"running_mean", "running_var"},
 	"sgd":        {"param", "buf", "param_grad"},
 	"fused_adamw": {
-		"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
+		"params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs",
 	},
 	"adam":              {"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
 	"adamw":             {"param", "param_grad", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
@@ -129,10 +146,11 @@ var changes = map[string][]string{
 
 // build is a program in the making.
 type build struct {
-	c    *config.Case
-	seed uint64
-	p    *program.Program
-	args []program.Kwarg // as the function is called: tensors in the config's order, then para
+	c      *config.Case
+	seed   uint64
+	sparse bool // arguments are sparse where the config makes them so
+	p      *program.Program
+	args   []program.Kwarg // as the function is called: tensors in the config's order, then para
 }
 
 // fail is an *Untranslated.
@@ -141,8 +159,8 @@ func (b *build) fail(format string, args ...any) error {
 }
 
 // newBuild makes the inputs and the arguments.
-func newBuild(c *config.Case, seed uint64) (*build, error) {
-	b := &build{c: c, seed: choice.DeriveName(seed, c.Name)}
+func newBuild(c *config.Case, seed uint64, sparse bool) (*build, error) {
+	b := &build{c: c, seed: choice.DeriveName(seed, c.Name), sparse: sparse}
 	b.p = &program.Program{Name: c.Name, Seed: b.seed}
 	if err := b.tensors(); err != nil {
 		return nil, err

@@ -99,8 +99,7 @@ var programTexts = map[string]string{
 	"thin::spmm_0.pth": `
 		input = tensor((4, 4), torch.float32, normal(0.0, 1.0, key=K, density=0.2))
 		mat2 = tensor((4, 2), torch.float32, normal(0.0, 1.0, key=K))
-		step0 = input.to_sparse_csr()
-		result = torch.spmm(input=step0, mat2=mat2)`,
+		result = torch.mm(input, mat2)`,
 	"drawn::bernoulli_0.pth": `
 		input = tensor((9,), torch.float32, uniform(0.0, 1.0, key=K))
 		result = torch.bernoulli(input=input)
@@ -227,7 +226,7 @@ func TestUint8BeginsAt0(t *testing.T) {
 
 func TestUntranslated(t *testing.T) {
 	for src, want := range map[string]string{
-		`dict(name=['paged_attention'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                              "how its cache is laid out is not told",
+		`dict(name=['paged_attention'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                              "needs a tensor query",
 		`dict(name=['mystery'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['q'], shape=((2,),), dtype=[np.float32])]))`:                                      "CustomizedTest.mystery is not known",
 		`dict(name=['sgd'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['param'], shape=((2,),), dtype=[np.float32])]))`:                                      "needs a tensor param_grad",
 		`dict(name=['relu'], tensor_para=dict(args=[dict(ins=['input'], shape=((2,),), dtype=[np.uint16])]))`:                                                                    "PyTorch has no dtype",
@@ -259,5 +258,22 @@ func TestManual(t *testing.T) {
 	}
 	if got := Changes(cases["none::batch_norm_0.pth"]); !slices.Equal(got, []string{"running_mean", "running_var"}) {
 		t.Errorf("batch_norm changes %v", got)
+	}
+}
+
+// TestSparse: the variant with sparse arguments has the inputs of the case.
+func TestSparse(t *testing.T) {
+	cases := programCases(t)
+	p, ok, err := Sparse(cases["thin::spmm_0.pth"], 7)
+	if err != nil || !ok {
+		t.Fatalf("no variant: %v", err)
+	}
+	want := "input = tensor((4, 4), torch.float32, normal(0.0, 1.0, key=K, density=0.2))\nmat2 = tensor((4, 2), torch.float32, normal(0.0, 1.0, key=K))\n" +
+		"step0 = input.to_sparse_csr()\nresult = torch.mm(step0, mat2)\n"
+	if got := body(p); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if _, ok, _ := Sparse(cases["plain::add_0.pth"], 7); ok {
+		t.Error("add has a sparse variant")
 	}
 }

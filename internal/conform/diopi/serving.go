@@ -10,6 +10,28 @@ import (
 
 func words(s string) iter.Seq[string] { return strings.FieldsSeq(s) }
 
+// rotary turns pairs of coordinates half a vector apart: (x₁·cos − x₂·sin,
+// x₁·sin + x₂·cos), or back with conj; of halves in float32.
+func rotary(b *build) []any {
+	name := b.first("input", "x")
+	in := b.input(name)
+	n := len(in.Shape)
+	if n == 0 || in.Shape[n-1]%2 != 0 {
+		b.refuse("input: %v has no pairs of coordinates", in.Shape)
+	}
+	middle := int64(in.Shape[n-1] / 2)
+	x, of := b.wide(b.arg(name), in.DType), func(name string) any { return b.wide(b.arg(name), b.input(name).DType) }
+	first, second := b.at(x, program.Ellipsis{}, program.Slice{Stop: middle}), b.at(x, program.Ellipsis{}, program.Slice{Start: middle})
+	cos, sin := of("cos"), of("sin")
+	if b.arg("conj") == true {
+		sin = b.call("torch.neg", sin)
+	}
+	mul := func(x, y any) program.Ref { return b.call("torch.mul", x, y) }
+	left := b.call("torch.sub", mul(first, cos), mul(second, sin))
+	right := b.call("torch.add", mul(first, sin), mul(second, cos))
+	return []any{b.narrow(b.call("torch.cat", program.List{left, right}, int64(-1)), in.DType)}
+}
+
 // rotaryV2 turns pairs of coordinates half a head apart, head by head:
 // x·cos + (−x₂, x₁)·sin.
 func rotaryV2(b *build) []any {
@@ -42,9 +64,10 @@ func sizes(xs ...int) program.Tuple {
 // their count times the frequency's penalty and by that of their presence.
 func applyPenalty(b *build) []any {
 	logits, ends := b.arg("logits"), b.literals("p_cumsum_seq_len")
+	places := b.long("p_token_ids")
 	for i := range len(ends) - 1 {
 		part := program.Slice{Start: ends[i], Stop: ends[i+1]}
-		ids := b.call("operator.getitem", b.arg("p_token_ids"), part)
+		ids := b.call("operator.getitem", places, part)
 		counts := b.call("operator.getitem", b.arg("p_token_counts"), part)
 		row := b.call("operator.getitem", logits, int64(i))
 		old := b.call("operator.getitem", row, ids)
@@ -61,7 +84,7 @@ func applyPenalty(b *build) []any {
 // applyPenalty does; a token is a place in the flat logits.
 func applyPenaltyV2(b *build) []any {
 	flat := b.call("torch.reshape", b.arg("logits"), sizes(-1))
-	ids, again := b.arg("p_token_ids"), b.arg("repetition_penalty")
+	ids, again := b.long("p_token_ids"), b.arg("repetition_penalty")
 	old := b.call("operator.getitem", flat, ids)
 	lower := b.call("torch.where", b.call("torch.gt", old, int64(0)), b.call("torch.div", old, again), b.call("torch.mul", old, again))
 	lower = b.call("torch.sub", lower, b.call("torch.mul", b.arg("p_token_counts"), b.arg("frequency_penalty")))
@@ -72,178 +95,137 @@ func applyPenaltyV2(b *build) []any {
 
 // destIndexCopy puts the rows of k in the places of out that dest_loc names.
 func destIndexCopy(b *build) []any {
-	return []any{b.call("torch.index_put", b.arg("out"), program.List{b.arg("dest_loc")}, b.arg("k"))}
+	return []any{b.call("torch.index_put", b.arg("out"), program.List{b.long("dest_loc")}, b.arg("k"))}
 }
 
-// attention is softmax(q·kᵀ·scale)·v of tensors in the order batch, place,
-// head, coordinate. With fewer heads of k and v each serves a group of q's. What
-// a causal one may not see is lowered by masked.
-func (b *build) attention(q, k, v any, shape, keys []int, scale float64, causal bool) program.Ref {
-	if groups := shape[2] / keys[2]; groups > 1 {
-		k = b.call("torch.repeat_interleave", k, int64(groups), int64(2))
-		v = b.call("torch.repeat_interleave", v, int64(groups), int64(2))
-	}
-	heads := func(x any) program.Ref { return b.call("torch.transpose", x, int64(1), int64(2)) }
-	kt := b.call("torch.transpose", b.call("torch.mul", heads(k), scale), int64(2), int64(3))
-	scores := b.call("torch.matmul", heads(q), kt)
-	if causal {
-		const masked = -10000.0
-		full := b.call("torch.full", sizes(shape[1], keys[1]), masked, kw("dtype", b.input(firstOf(b.c.Function)).DType))
-		scores = b.call("torch.add", scores, b.call("torch.triu", full, int64(1)))
-	}
-	return heads(b.call("torch.matmul", b.call("torch.softmax", scores, int64(-1)), heads(v)))
-}
-
-func firstOf(function string) string {
-	if function == "prompt_flash_attention" {
-		return "query"
-	}
-	return "q"
-}
-
-// scale is softmax_scale, or 1/√d where it is None or 0.
-func (b *build) scale(d int) float64 {
-	if s := b.number("softmax_scale", 0); s != 0 {
-		return s
-	}
-	return 1 / math.Sqrt(float64(d))
-}
-
-// orders are the layouts of attention, as the permutation to batch, place, head,
-// coordinate.
-var orders = map[string]program.Tuple{"BSND": nil, "BNSD": {int64(0), int64(2), int64(1), int64(3)}}
-
-// flashAttention ignores alibi_slopes and the window, and drops nothing.
-func flashAttention(b *build) []any {
-	layout, _ := b.arg("input_layout").(string)
-	if layout == "" {
-		layout = "BSND"
-	}
-	order, ok := orders[layout]
-	if !ok {
-		return flatAttention(b, layout)
-	}
-	q, k, v := b.arg("q"), b.arg("k"), b.arg("v")
-	shape, keys := b.input("q").Shape, b.input("k").Shape
-	b.wantHeads(shape, keys)
-	if order != nil {
-		q, k, v = b.call("torch.permute", q, order), b.call("torch.permute", k, order), b.call("torch.permute", v, order)
-		shape, keys = permuted(shape), permuted(keys)
-	}
-	out := b.attention(q, k, v, shape, keys, b.scale(shape[3]), b.arg("is_causal") == true)
-	if order != nil {
-		out = b.call("torch.permute", out, order)
-	}
-	return []any{out}
-}
-
-func permuted(s []int) []int { return []int{s[0], s[2], s[1], s[3]} }
-
-func (b *build) wantHeads(shape, keys []int) {
-	if len(shape) != 4 || len(keys) != 4 {
-		b.refuse("q and k: want 4 dimensions, not %v and %v", shape, keys)
-	}
-}
-
-// flatAttention has the layouts SBH and BSH, whose last dimension holds the
-// coordinates of all heads.
-func flatAttention(b *build, layout string) []any {
-	n := int(b.number("head_num", b.number("num_heads", 0)))
-	shape, keys := b.input("q").Shape, b.input("k").Shape
-	if layout != "SBH" && layout != "BSH" || n <= 0 || len(shape) != 3 || len(keys) != 3 || shape[2]%n != 0 || keys[2]%(shape[2]/n) != 0 {
-		b.refuse("attention of layout %q, shapes %v and %v and %d heads is not known", layout, shape, keys, n)
-	}
-	d := shape[2] / n
-	swap := func(x any) any {
-		if layout == "SBH" {
-			return b.call("torch.transpose", x, int64(0), int64(1))
-		}
-		return x
-	}
-	batchFirst := func(s []int) []int {
-		if layout == "SBH" {
-			return []int{s[1], s[0], s[2]}
-		}
-		return s
-	}
-	heads := func(x any, s []int) any { return b.call("torch.reshape", swap(x), sizes(s[0], s[1], s[2]/d, d)) }
-	qs, ks := batchFirst(shape), batchFirst(keys)
-	out := b.attention(heads(b.arg("q"), qs), heads(b.arg("k"), ks), heads(b.arg("v"), ks),
-		[]int{qs[0], qs[1], n, d}, []int{ks[0], ks[1], ks[2] / d, d}, b.scale(d), b.arg("is_causal") == true)
-	return []any{swap(b.call("torch.reshape", out, sizes(qs...)))}
-}
-
-// flashVarlen is attention within each of the sequences that lie one behind the
-// other; cu_seqlens are their ends, with or without a leading 0.
-func flashVarlen(b *build) []any {
-	ends, keyEnds := leading0(b.literals("cu_seqlens_q")), leading0(b.literals("cu_seqlens_kv"))
-	if len(ends) != len(keyEnds) {
-		b.refuse("cu_seqlens_q and cu_seqlens_kv have %d and %d entries", len(ends), len(keyEnds))
-	}
-	var parts program.List
-	for i := range len(ends) - 1 {
-		parts = append(parts, b.sequence(ends[i], ends[i+1], keyEnds[i], keyEnds[i+1], b.arg("is_causal") == true))
-	}
-	return []any{b.call("torch.cat", parts, int64(0))}
-}
-
-func leading0(ends []int64) []int64 {
-	if len(ends) > 0 && ends[0] == 0 {
-		return ends
-	}
-	return append([]int64{0}, ends...)
-}
-
-// sequence is the attention of q[from:to] to k[keyFrom:keyTo].
-func (b *build) sequence(from, to, keyFrom, keyTo int64, causal bool) program.Ref {
-	shape, keys := b.input("q").Shape, b.input("k").Shape
-	if len(shape) != 3 || len(keys) != 3 || from < 0 || to < from || int(to) > shape[0] || keyFrom < 0 || keyTo < keyFrom || int(keyTo) > keys[0] {
-		b.refuse("q and k: %v and %v have no sequences %d to %d and %d to %d", shape, keys, from, to, keyFrom, keyTo)
-	}
-	cut := func(name string, from, to int64) program.Ref {
-		x := b.call("operator.getitem", b.arg(name), program.Slice{Start: from, Stop: to})
-		return b.call("torch.unsqueeze", x, int64(0))
-	}
-	out := b.attention(cut("q", from, to), cut("k", keyFrom, keyTo), cut("v", keyFrom, keyTo),
-		[]int{1, int(to - from), shape[1], shape[2]}, []int{1, int(keyTo - keyFrom), keys[1], keys[2]}, b.scale(shape[2]), causal)
-	return b.call("torch.squeeze", out, int64(0))
-}
-
-// contextAttention is causal attention within each of the sequences.
+// contextAttention is causal attention within each of the sequences, put into
+// out.
 func contextAttention(b *build) []any {
 	starts, lengths := b.literals("b_start_loc"), b.literals("b_seq_len")
 	if len(starts) != len(lengths) {
 		b.refuse("b_start_loc and b_seq_len have %d and %d entries", len(starts), len(lengths))
 	}
-	var parts program.List
-	for i, s := range starts {
-		parts = append(parts, b.sequence(s, s+lengths[i], s, s+lengths[i], true))
+	shape := b.input("q").Shape
+	var out any
+	if _, ok := b.arg("out").(program.Ref); ok {
+		out = b.arg("out")
+	} else {
+		out = b.call("torch.zeros", sizes(shape...), kw("dtype", b.input("q").DType))
 	}
-	return []any{b.call("torch.cat", parts, int64(0))}
+	for i, s := range starts {
+		part := b.sequence(s, s+lengths[i], 1/math.Sqrt(float64(shape[len(shape)-1])), true, unseen, true)
+		out = b.into(out, part, 0, s, s+lengths[i])
+	}
+	return []any{out}
 }
 
-// promptAttention is attention of batches of equally long prompts, whose mask
-// is True where a place may not be seen.
+// into is x with part in the places from to to of a dimension. It is not made by
+// slice_scatter, whose ends PyTorch 1.13 mistakes.
+func (b *build) into(x, part any, dim int, from, to int64) program.Ref {
+	cut := func(s program.Slice) program.Ref {
+		at := make(program.Tuple, dim+1)
+		for i := range at {
+			at[i] = program.Slice{}
+		}
+		at[dim] = s
+		return b.call("operator.getitem", x, at)
+	}
+	return b.call("torch.cat", program.List{cut(program.Slice{Stop: from}), part, cut(program.Slice{Start: to})}, int64(dim))
+}
+
+// grouped are the numbers of heads of the query and of keys and values, and of
+// coordinates of a head.
+func (b *build) grouped() (n, kv, d int) {
+	n, d = int(b.number("numHeads", 0)), int(b.number("dim", 0))
+	kv = int(b.number("numKeyValueHeads", float64(n)))
+	if n <= 0 || d <= 0 || kv <= 0 || n%kv != 0 {
+		b.refuse("%d heads of %d coordinates over %d of keys and values is not known", n, d, kv)
+	}
+	return n, kv, d
+}
+
+// promptAttention is causal attention of batches of equally long prompts; it
+// ignores attenMask.
 func promptAttention(b *build) []any {
-	n, places := int(b.number("numHeads", 0)), int(b.number("maxInputLen", 0))
-	kv, d := int(b.number("numKeyValueHeads", 0)), int(b.number("dim", 0))
-	shape := b.input("query").Shape
-	if len(shape) != 2 || places <= 0 || shape[0]%places != 0 || shape[1] != n*d || kv <= 0 || n%kv != 0 {
+	n, kv, d := b.grouped()
+	places, shape := int(b.number("maxInputLen", 0)), b.input("query").Shape
+	if len(shape) != 2 || places <= 0 || shape[0]%places != 0 || shape[1] != n*d {
 		b.refuse("query: %v does not hold prompts of %d places and %d heads of %d coordinates", shape, places, n, d)
 	}
 	batch := shape[0] / places
-	heads := func(name string, n int) program.Ref {
-		x := b.call("torch.reshape", b.arg(name), sizes(batch, places, n, d))
-		if n == kv && n < int(b.number("numHeads", 0)) {
-			x = b.call("torch.repeat_interleave", x, b.arg("numHeads").(int64)/int64(kv), int64(2))
-		}
-		return b.call("torch.transpose", x, int64(1), int64(2))
+	apart := func(name string, n int) program.Ref {
+		return b.call("torch.reshape", b.arg(name), sizes(batch, places, n, d))
 	}
-	q, k, v := heads("query", n), heads("key", kv), heads("value", kv)
-	scores := b.call("torch.mul", b.call("torch.matmul", q, b.call("torch.transpose", k, int64(2), int64(3))), 1/math.Sqrt(float64(d)))
-	if mask := b.arg("attenMask"); mask != nil {
-		scores = b.call("torch.masked_fill", scores, b.call("torch.unsqueeze", mask, int64(1)), math.Inf(-1))
+	out := b.attention(apart("query", n), apart("key", kv), apart("value", kv), heads{
+		q: []int{batch, places, n, d}, k: []int{batch, places, kv, d},
+		scale: 1 / math.Sqrt(float64(d)), causal: true, mask: unseen, wide: true, dtype: b.input("query").DType,
+	})
+	return []any{b.call("torch.reshape", out, sizes(shape...))}
+}
+
+// pagedAttention is attention of each row of query to the first rows of key and
+// value, as many as actualSeqLengths says; it ignores block table and mask.
+func pagedAttention(b *build) []any {
+	n, kv, d := b.grouped()
+	lengths, shape, keys := b.literals("actualSeqLengths"), b.input("query").Shape, b.input("key").Shape
+	if len(shape) != 2 || len(keys) != 2 || shape[1] != n*d || keys[1] != kv*d || len(lengths) == 0 || int(lengths[0]) > keys[0] {
+		b.refuse("query and key: %v and %v do not hold %d and %d heads of %d coordinates, %v places long", shape, keys, n, kv, d, lengths)
 	}
-	out := b.call("torch.matmul", b.call("torch.softmax", scores, int64(-1)), v)
-	return []any{b.call("torch.reshape", b.call("torch.transpose", out, int64(1), int64(2)), sizes(shape...))}
+	long := int(lengths[0])
+	past := func(name string) program.Ref {
+		return b.call("torch.reshape", b.at(b.arg(name), program.Slice{Stop: lengths[0]}), sizes(1, long, kv, d))
+	}
+	q := b.call("torch.reshape", b.arg("query"), sizes(1, shape[0], n, d))
+	out := b.attention(q, past("key"), past("value"), heads{
+		q: []int{1, shape[0], n, d}, k: []int{1, long, kv, d}, scale: 1 / math.Sqrt(float64(d)), wide: true, dtype: b.input("query").DType,
+	})
+	return []any{b.call("torch.reshape", out, sizes(shape...))}
+}
+
+// cached are the rows of the cache named name that hold the tokens of the i-th
+// sequence, and its length: b_loc has their places at the end of its row.
+func (b *build) cached(name string, i int) (rows program.Ref, n int64) {
+	most, lengths := int64(b.number("max_input_len", 0)), b.literals("b_seq_len")
+	if loc := b.input("b_loc").Shape; len(loc) != 2 || i >= len(lengths) || lengths[i] > most || most > int64(loc[1]) {
+		b.refuse("b_loc: %v has no row %d of %d places, of which the last %v are taken", loc, i, most, lengths)
+	}
+	slots := b.at(b.arg("b_loc"), int64(i), program.Slice{Start: most - lengths[i], Stop: most})
+	return b.call("torch.index_select", b.arg(name), int64(0), slots), lengths[i]
+}
+
+// tokenAttention puts into out, head by head, the scores of a token's query with
+// the keys of its sequence.
+func tokenAttention(b *build) []any {
+	var out any = b.arg("out")
+	shape, starts := b.input("q").Shape, b.literals("b_start_loc")
+	if len(shape) != 3 || len(starts) < b.input("b_loc").Shape[0] {
+		b.refuse("q: %v has no 3 dimensions, or b_start_loc too few entries", shape)
+	}
+	for i := range b.input("b_loc").Shape[0] {
+		rows, n := b.cached("k", i)
+		keys := b.call("torch.permute", rows, program.Tuple{int64(1), int64(2), int64(0)})
+		query := b.call("torch.unsqueeze", b.at(b.arg("q"), int64(i)), int64(1))
+		scores := b.call("torch.squeeze", b.call("torch.matmul", query, keys), int64(1))
+		scores = b.call("torch.div", scores, math.Sqrt(float64(shape[2])))
+		out = b.into(out, scores, 1, starts[i], starts[i]+n)
+	}
+	return []any{out}
+}
+
+// tokenReduce puts into out the values of each sequence, weighed by the softmax
+// of its logits.
+func tokenReduce(b *build) []any {
+	var out any = b.arg("out")
+	starts := b.literals("b_start_loc")
+	if len(starts) < b.input("b_loc").Shape[0] {
+		b.refuse("b_start_loc has %d entries for %d sequences", len(starts), b.input("b_loc").Shape[0])
+	}
+	for i := range b.input("b_loc").Shape[0] {
+		rows, n := b.cached("v", i)
+		part := b.at(b.arg("logics"), program.Slice{}, program.Slice{Start: starts[i], Stop: starts[i] + n})
+		weights := b.call("torch.unsqueeze", b.call("torch.softmax", part, int64(-1)), int64(1))
+		sum := b.call("torch.matmul", weights, b.call("torch.transpose", rows, int64(0), int64(1)))
+		out = b.call("torch.select_scatter", out, b.call("torch.squeeze", sum, int64(1)), int64(0), int64(i))
+	}
+	return []any{out}
 }

@@ -186,6 +186,10 @@ type Verdict struct {
 	// what the candidate computed, agrees with it. See Path.
 	Inherited *Where `json:"inherited,omitempty"`
 
+	// Otherwise is what other limits, which were asked beside, say where they do not
+	// say the same.
+	Otherwise string `json:"otherwise,omitempty"`
+
 	// Truths are the distances of both sides from the truth, of every
 	// comparison, where the oracle was asked for all.
 	Truths []Truth `json:"truths,omitempty"`

@@ -1,0 +1,262 @@
+# An entry for every function of DIOPI's config, small: what each has a program
+# for, forward and backward.
+import numpy as np
+from config import Genfunc
+
+diopi_configs = {
+    'unary': dict(
+        name=['abs', 'neg', 'exp', 'expm1', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'asinh', 'atan', 'erf', 'sign', 'sgn',
+              'ceil', 'floor', 'sigmoid', 'reciprocal'],
+        interface=['torch'], is_inplace=True,
+        dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((), (7,), (3, 4), (0, 2)), requires_grad=[False])])),
+    'isnan': dict(name=['isnan'], interface=['torch'], dtype=[np.float16, np.float32, np.float64, np.int32], tensor_para=dict(args=[dict(ins=['input'], shape=((), (3, 4)))])),
+    'unary_positive': dict(
+        name=['sqrt', 'rsqrt', 'log', 'log2', 'log10', 'log1p'], interface=['torch'],
+        dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(gen_fn='Genfunc.positive', args=[dict(ins=['input'], shape=((), (7,), (3, 4)), requires_grad=[True])])),
+    'unary_unit': dict(
+        name=['asin', 'acos', 'atanh', 'erfinv'], interface=['torch'],
+        dtype=[np.float32, np.float64],
+        tensor_para=dict(gen_fn=dict(fn='Genfunc.uniform', low=-1, high=1), args=[dict(ins=['input'], shape=((), (7,), (3, 4)))])),
+    'unary_beyond': dict(
+        name=['acosh'], interface=['torch'], dtype=[np.float32, np.float64],
+        tensor_para=dict(gen_fn=dict(fn='Genfunc.uniform', low=1, high=4), args=[dict(ins=['input'], shape=((), (7,), (3, 4)))])),
+    'unary_gradient': dict(
+        name=['tanh', 'sigmoid'], interface=['torch'], saved_args=dict(output=0), dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((), (7,), (3, 4)), requires_grad=[True])])),
+    'bits': dict(
+        name=['bitwise_not', 'logical_not'], interface=['torch'], is_inplace=True, dtype=[np.int16, np.int32, np.int64, np.uint8, np.int8, np.bool_],
+        tensor_para=dict(gen_fn='Genfunc.randint', args=[dict(ins=['input'], shape=((), (7,), (3, 4)))])),
+    'bits_pair': dict(
+        name=['bitwise_and', 'bitwise_or'], interface=['torch'], is_inplace=True, dtype=[np.int16, np.int32, np.int64, np.uint8, np.int8, np.bool_],
+        tensor_para=dict(gen_fn='Genfunc.randint', args=[dict(ins=['input', 'other'], shape=((), (7,), (3, 4)))])),
+    'pair': dict(
+        name=['add', 'sub', 'mul', 'div', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'maximum', 'minimum', 'logical_and', 'logical_or', 'equal'],
+        interface=['torch'], dtype=[np.float16, np.float32, np.float64, np.int32],
+        tensor_para=dict(gen_fn=dict(fn='Genfunc.randint', low=1, high=9), args=[dict(ins=['input', 'other'], shape=((), (7,), (3, 4)))])),
+    'pair_gradient': dict(
+        name=['add', 'sub', 'mul', 'div', 'maximum'], interface=['torch'], dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),), requires_grad=[True]), dict(ins=['other'], shape=((4,),), requires_grad=[True])])),
+    'remainder': dict(
+        name=['remainder'], interface=['torch'], dtype=[np.float32, np.float64, np.int32],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((7,), (3, 4)), gen_fn=dict(fn='Genfunc.randint', low=-9, high=9)), dict(ins=['other'], shape=((7,), (4,)), gen_fn=dict(fn='Genfunc.randint', low=1, high=5))])),
+    'pow': dict(
+        name=['pow'], interface=['torch'], para=dict(exponent=[2, 0.5, -1.0]), dtype=[np.float32, np.float64],
+        tensor_para=dict(gen_fn='Genfunc.positive', args=[dict(ins=['input'], shape=((), (7,), (3, 4)), requires_grad=[True])])),
+    'ternary': dict(
+        name=['addcmul', 'addcdiv'], interface=['torch'], para=dict(value=[2, -0.5]), is_inplace=True, dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input', 'tensor1'], shape=((3, 4), (7,))), dict(ins=['tensor2'], shape=((4,), (7,)), gen_fn=dict(fn='Genfunc.uniform', low=1, high=2))])),
+    'lerp': dict(
+        name=['lerp'], interface=['torch'], para=dict(weight=[0.25]), dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input', 'end'], shape=((3, 4),))])),
+    'where': dict(
+        name=['where'], interface=['torch'],
+        tensor_para=dict(args=[dict(ins=['condition'], dtype=[np.bool_], shape=((3, 4),), gen_fn='Genfunc.mask'),
+                               dict(ins=['input', 'other'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True])])),
+    'clamp': dict(
+        name=['clamp'], interface=['torch'], is_inplace=True, para=dict(min=[-0.5, None], max=[0.5, 1]), dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (7,)), requires_grad=[False])])),
+    'clamp_min': dict(
+        name=['clamp_min'], interface=['torch'], para=dict(min=[0.5]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),))])),
+    'clamp_max': dict(
+        name=['clamp_max'], interface=['torch'], para=dict(max=[0.5]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),))])),
+    'activation': dict(
+        name=['relu', 'hardswish', 'silu', 'gelu', 'leaky_relu', 'hardtanh'], dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((), (7,), (3, 4)), requires_grad=[True])])),
+    'threshold': dict(
+        name=['threshold'], para=dict(threshold=[0.1], value=[20]), dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),), requires_grad=[True])])),
+    'softmax': dict(
+        name=['softmax', 'log_softmax'], para=dict(dim=[-1, 0]), saved_args=dict(output=0), dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (2, 3, 4)), requires_grad=[True])])),
+    'reduce': dict(
+        name=['sum', 'mean', 'prod'], interface=['torch'], para=dict(dim=[1, -1]), dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (2, 3, 4)), requires_grad=[True])])),
+    'std': dict(
+        name=['std'], interface=['torch'], para=dict(dim=[1, [0, 2]], unbiased=[True, False]), dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (2, 3, 4)), requires_grad=[True])])),
+    'norm': dict(
+        name=['norm'], interface=['torch'], para=dict(p=[2, 0, 1], dim=[1, 0, -1]), dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (3, 4), (2, 3, 4)), requires_grad=[True])])),
+    'vector_norm': dict(
+        name=['vector_norm'], interface=['torch.linalg'], para=dict(ord=[2, float('inf')], dim=[1, (0, 1)]), dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['x'], shape=((3, 4), (3, 4)))])),
+    'reduce_logic': dict(
+        name=['all', 'any'], interface=['torch'], para=dict(dim=[1, 0]), dtype=[np.bool_, np.uint8, np.float32],
+        tensor_para=dict(gen_fn='Genfunc.mask', args=[dict(ins=['input'], shape=((3, 4), (5,)))])),
+    'extreme': dict(
+        name=['max', 'min', 'argmax', 'argmin', 'amax'], interface=['torch'], para=dict(dim=[1, 0]), dtype=[np.float16, np.float32, np.float64, np.int32],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (5,)), gen_fn=dict(fn='Genfunc.randint', low=-99, high=99))])),
+    'cumsum': dict(
+        name=['cumsum'], interface=['torch'], para=dict(dim=[1]), requires_backward=[0], dtype=[np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),), requires_grad=[True])])),
+    'sort_custom': dict(
+        name=['sort'], interface=['CustomizedTest'], para=dict(dim=[0, -1, 0], descending=[True, False, False], stable=[False, True, False]),
+        saved_args=dict(indice=1), requires_backward=[0], dtype=[np.float16, np.float32, np.float64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((), (3, 7), (9,)), requires_grad=[True])])),
+    'argsort': dict(
+        name=['argsort'], interface=['torch'], para=dict(dim=[-1], descending=[True]), dtype=[np.float32, np.int64],
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 7),), gen_fn='Genfunc.randn')])),
+    'topk': dict(
+        name=['topk'], interface=['torch'], para=dict(k=[3, 4, 2], dim=[-1, 0, 1], largest=[True, False, True], sorted=[True, False, False]),
+        dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((9,), (7, 3), (4, 9)))])),
+    'unique': dict(
+        name=['unique'], interface=['torch'], para=dict(sorted=[True, False], return_inverse=[True, False], return_counts=[True, False], dim=[None, None]),
+        dtype=[np.int64, np.float32], tensor_para=dict(gen_fn=dict(fn='Genfunc.randint', low=0, high=5), args=[dict(ins=['input'], shape=((9,), (3, 4)))])),
+    'nonzero': dict(name=['nonzero'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.bool_], shape=((3, 4),), gen_fn='Genfunc.mask')])),
+    'join': dict(
+        name=['cat', 'stack'], interface=['torch'], para=dict(dim=[0]), dtype=[np.float32, np.int32],
+        tensor_para=dict(args=[dict(ins=['tensors'], shape=((3, 4),), gen_policy='gen_tensor_list', gen_num_range=[2, 5])])),
+    'split': dict(name=['split'], interface=['torch'], para=dict(split_size_or_sections=[2, [1, 3]], dim=[0, 1]), tensor_para=dict(args=[dict(ins=['tensor'], dtype=[np.float32], shape=((3, 4), (3, 4)))])),
+    'meshgrid': dict(
+        name=['meshgrid'], interface=['CustomizedTest'], dtype=[np.float32, np.int32],
+        tensor_para=dict(args=[dict(ins=['tensors'], shape=(((2,), (3,)), ((3,), ())), gen_policy='gen_tensor_list_diff_shape')])),
+    'layout': dict(name=['transpose'], interface=['torch'], para=dict(dim0=[0], dim1=[1]), dtype=[np.float32, np.int8], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),))])),
+    'permute': dict(name=['permute'], interface=['torch'], para=dict(dims=[(1, 0, 2)]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4, 2),))])),
+    'triangle': dict(name=['triu', 'tril'], interface=['torch'], para=dict(diagonal=[1]), dtype=[np.float32, np.int32], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),))])),
+    'flip': dict(name=['flip'], interface=['torch'], para=dict(dims=[(0,)]), dtype=[np.float32, np.int32], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),))])),
+    'roll': dict(name=['roll'], interface=['torch'], para=dict(shifts=[2], dims=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),))])),
+    'expand': dict(name=['expand'], interface=['torch.Tensor'], para=dict(size=[(3, 4)]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 1),))])),
+    'repeat': dict(name=['repeat'], interface=['torch.Tensor'], para=dict(repeats=[(2, 3)]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 1),))])),
+    'unfold': dict(name=['unfold'], interface=['torch.Tensor'], para=dict(dimension=[0], size=[2], step=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((5, 2),), requires_grad=[True])])),
+    'select': dict(name=['select'], interface=['torch'], para=dict(dim=[1], index=[-1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True])])),
+    'slice_op': dict(
+        name=['slice_op'], interface=['CustomizedTest'], para=dict(dim=[1], index=[slice(0, 3, 2)]),
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float16], shape=((3, 4),), requires_grad=[True])])),
+    'pad': dict(name=['pad'], para=dict(pad=[(1, 2), (1, 1)], mode=['constant', 'reflect'], value=[1.5, None]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4), (2, 3, 4)))])),
+    'masked': dict(
+        name=['masked_fill'], interface=['torch'], para=dict(value=[2.5]),
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True]), dict(ins=['mask'], dtype=[np.bool_], shape=((3, 4),), gen_fn='Genfunc.mask')])),
+    'masked_select': dict(
+        name=['masked_select'], interface=['torch'],
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True]), dict(ins=['mask'], dtype=[np.bool_], shape=((3, 4),), gen_fn='Genfunc.mask')])),
+    'masked_scatter': dict(
+        name=['masked_scatter'], interface=['torch'],
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),)), dict(ins=['mask'], dtype=[np.bool_], shape=((3, 4),), gen_fn='Genfunc.mask'), dict(ins=['source'], dtype=[np.float32], shape=((3, 4),))])),
+    'index_select': dict(
+        name=['index_select'], interface=['torch'], para=dict(dim=[1]),
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((3, 4),), requires_grad=[True]),
+                               dict(ins=['index'], dtype=[np.int64, np.int32], shape=((5,),), gen_fn=dict(fn='Genfunc.randint', low=0, high=4))])),
+    'index_fill': dict(
+        name=['index_fill'], interface=['torch'], para=dict(dim=[1], value=[2.5]),
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((3, 4),), requires_grad=[True]),
+                               dict(ins=['index'], dtype=[np.int64, np.int32], shape=((2,),), gen_fn=dict(fn='Genfunc.randint', low=0, high=4))])),
+    'gather': dict(
+        name=['gather'], interface=['torch'], para=dict(dim=[1]),
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((3, 4),), requires_grad=[True]),
+                               dict(ins=['index'], dtype=[np.int64, np.int32], shape=((3, 5),), gen_fn=dict(fn='Genfunc.randint', low=0, high=4))])),
+    'scatter': dict(
+        name=['scatter'], interface=['torch'], para=dict(dim=[1], value=[2.5]), is_inplace=True,
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((3, 4),)),
+                               dict(ins=['index'], dtype=[np.int64, np.int32], shape=((3, 2),), gen_fn=dict(fn='Genfunc.randint', low=0, high=4))])),
+    'index': dict(
+        name=['index'], interface=['CustomizedTest'],
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((4, 5), (4, 5)), requires_grad=[True]),
+                               dict(ins=['idx1'], dtype=[np.int64, np.int32], shape=((3,), None), gen_fn=dict(fn='Genfunc.randint', low=-4, high=4)),
+                               dict(ins=['idx2'], dtype=[np.int64, np.int32], shape=(None, (3,)), gen_fn=dict(fn='Genfunc.randint', low=-4, high=4))])),
+    'index_put': dict(
+        name=['index_put'], interface=['CustomizedTest'], para=dict(accumulate=[True]), is_inplace=True,
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((4, 5),)),
+                               dict(ins=['indices1'], dtype=[np.int64, np.int32], shape=((3,),), gen_fn=dict(fn='Genfunc.randint', low=-4, high=4)),
+                               dict(ins=['values'], dtype=[np.float32, np.float32], shape=((3, 5),))])),
+    'embedding': dict(
+        name=['embedding'], para=dict(padding_idx=[None, 1]),
+        tensor_para=dict(args=[dict(ins=['input'], dtype=[np.int64, np.int32], shape=((3,), (2, 4)), gen_fn=dict(fn='Genfunc.randint', low=0, high=6)),
+                               dict(ins=['weight'], dtype=[np.float32, np.float32], shape=((6, 5), (6, 5)), requires_grad=[True])])),
+    'one_hot': dict(name=['one_hot'], para=dict(num_classes=[-1, 12]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.int64, np.int32], shape=((3,), (2, 4)), gen_fn=dict(fn='Genfunc.randint', low=0, high=6))])),
+    'fill_': dict(name=['fill_'], interface=['torch.Tensor'], para=dict(value=[2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.int32], shape=((3, 4),))])),
+    'zero_': dict(name=['zero_'], interface=['torch.Tensor'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),))])),
+    'copy_': dict(name=['copy_'], interface=['torch.Tensor'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),)), dict(ins=['other'], dtype=[np.int32], shape=((4,),), no_contiguous=[True])])),
+    'cast_dtype': dict(name=['cast_dtype'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.int8], shape=((3, 4),)), dict(ins=['out'], dtype=[np.int64, np.float16], shape=((3, 4),))])),
+    'complex': dict(name=['complex'], interface=['torch'], tensor_para=dict(args=[dict(ins=['real', 'imag'], dtype=[np.float32], shape=((3, 4),))])),
+    'polar': dict(name=['polar'], interface=['torch'], tensor_para=dict(args=[dict(ins=['abs', 'angle'], dtype=[np.float32, np.float64], shape=((3, 4),), gen_fn='Genfunc.positive')])),
+    'of_complex': dict(name=['conj', 'real', 'imag'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.complex64, np.complex128], shape=((3, 4),), gen_fn='Genfunc.randn_complx')])),
+    'arange': dict(name=['arange'], interface=['torch'], para=dict(start=[0], end=[7], step=[2])),
+    'linspace': dict(name=['linspace'], interface=['torch'], para=dict(start=[0], end=[7], steps=[5])),
+    'filled': dict(name=['ones', 'zeros'], interface=['torch'], para=dict(size=[(3, 4)])),
+    'random': dict(name=['random'], no_output_ref=True, is_inplace=True, para={'start': [0], 'end': [9]}, tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((40,),))])),
+    'uniform': dict(name=['uniform'], no_output_ref=True, is_inplace=True, para={'start': [0], 'end': [0.5]}, tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((400,),))])),
+    'normal': dict(name=['normal'], no_output_ref=True, para=dict(mean=[0], std=[1], size=[(400,)])),
+    'normal_': dict(name=['normal_'], no_output_ref=True, is_inplace=True, para=dict(mean=[0], std=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((400,),))])),
+    'bernoulli': dict(name=['bernoulli'], no_output_ref=True, para=dict(p=[None]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((400,),), gen_fn='Genfunc.rand')])),
+    'multinomial': dict(name=['multinomial'], no_output_ref=True, para=dict(num_samples=[4], replacement=[False]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((8,),), gen_fn='Genfunc.rand')])),
+    'randperm': dict(name=['randperm'], no_output_ref=True, para=dict(n=[20])),
+    'dropout': dict(name=['dropout', 'dropout2d'], no_output_ref=True, is_inplace=True, para=dict(p=[0.4], training=[True]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((4, 32, 32),))])),
+    'matmul': dict(name=['matmul'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float16, np.float32, np.float64], shape=((3, 4),), requires_grad=[True]), dict(ins=['other'], dtype=[np.float16, np.float32, np.float64], shape=((4, 5),), requires_grad=[True])])),
+    'mm': dict(name=['mm'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True]), dict(ins=['mat2'], dtype=[np.float32], shape=((4, 5),), requires_grad=[True])])),
+    'bmm': dict(name=['bmm'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 4),), requires_grad=[True]), dict(ins=['mat2'], dtype=[np.float32], shape=((2, 4, 5),), requires_grad=[True])])),
+    'addmm': dict(name=['addmm'], interface=['torch'], para=dict(alpha=[0.5], beta=[2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((5,),)), dict(ins=['mat1'], dtype=[np.float32], shape=((3, 4),)), dict(ins=['mat2'], dtype=[np.float32], shape=((4, 5),))])),
+    'baddbmm': dict(name=['baddbmm'], interface=['torch'], para=dict(alpha=[0.5], beta=[2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 5),), requires_grad=[True]), dict(ins=['batch1'], dtype=[np.float32], shape=((2, 3, 4),)), dict(ins=['batch2'], dtype=[np.float32], shape=((2, 4, 5),))])),
+    'linear': dict(name=['linear'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float16, np.float32, np.float64], shape=((3, 4),), requires_grad=[True]), dict(ins=['weight'], dtype=[np.float16, np.float32, np.float64], shape=((5, 4),), requires_grad=[True]), dict(ins=['bias'], dtype=[np.float16, np.float32, np.float64], shape=((5,),), requires_grad=[True])])),
+    'cdist': dict(name=['cdist'], interface=['torch'], para=dict(p=[2, 1]), saved_args=dict(output=0), tensor_para=dict(args=[dict(ins=['x1'], dtype=[np.float32], shape=((3, 4), (3, 4)), requires_grad=[True]), dict(ins=['x2'], dtype=[np.float32], shape=((5, 4), (2, 4)), requires_grad=[False])])),
+    'conv2d': dict(name=['conv2d'], para=dict(stride=[2, 1], padding=[1, 0], dilation=[1, 2], groups=[1, 2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 4, 7, 6), (2, 4, 7, 6)), requires_grad=[True]), dict(ins=['weight'], dtype=[np.float32], shape=((6, 4, 3, 2), (6, 2, 3, 2)), requires_grad=[True]), dict(ins=['bias'], dtype=[np.float32], shape=((6,), None), requires_grad=[True])])),
+    'conv3d': dict(name=['conv3d'], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((1, 2, 4, 5, 4),), requires_grad=[True]), dict(ins=['weight'], dtype=[np.float32], shape=((3, 2, 2, 2, 2),), requires_grad=[True])])),
+    'conv_transpose': dict(name=['conv_transpose2d'], para=dict(stride=[2], padding=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 4, 5, 3),), requires_grad=[True]), dict(ins=['weight'], dtype=[np.float32], shape=((4, 3, 3, 3),), requires_grad=[True])])),
+    'conv_transpose3d': dict(name=['conv_transpose3d'], para=dict(stride=[2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((1, 2, 3, 2, 3),), requires_grad=[True]), dict(ins=['weight'], dtype=[np.float32], shape=((2, 2, 2, 2, 2),), requires_grad=[True])])),
+    'pool1': dict(name=['avg_pool1d', 'max_pool1d'], para=dict(kernel_size=[3], stride=[2], padding=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float16, np.float32], shape=((2, 3, 9),), requires_grad=[True])])),
+    'pool2': dict(name=['avg_pool2d', 'max_pool2d'], para=dict(kernel_size=[(3, 2)], stride=[2], padding=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float16, np.float32], shape=((2, 3, 9, 7),), requires_grad=[True])])),
+    'pool3': dict(name=['avg_pool3d', 'max_pool3d'], para=dict(kernel_size=[2], stride=[2], padding=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 5, 4, 5),), requires_grad=[True])])),
+    'pool_indices': dict(name=['max_pool1d'], para=dict(kernel_size=[3], stride=[2], return_indices=[True]), requires_backward=[0], tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 9),), requires_grad=[True])])),
+    'adaptive1': dict(name=['adaptive_avg_pool1d', 'adaptive_max_pool1d'], para=dict(output_size=[3]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 7),), requires_grad=[True])])),
+    'adaptive2': dict(name=['adaptive_avg_pool2d', 'adaptive_max_pool2d'], para=dict(output_size=[(3, 2)]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 7, 5),), requires_grad=[True])])),
+    'adaptive3': dict(name=['adaptive_avg_pool3d', 'adaptive_max_pool3d'], para=dict(output_size=[2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 5, 4, 5),), requires_grad=[True])])),
+    'pool1d': dict(name=['pool1d'], interface=['CustomizedTest'], para=dict(mode=['avg', 'max'], adaptive=[False, True], kernel_size=[3, None], stride=[2, None], output_size=[None, 3]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 9), (2, 3, 9)), requires_grad=[True])])),
+    'pool2d': dict(name=['pool2d'], interface=['CustomizedTest'], para=dict(mode=['max', 'avg'], adaptive=[False, True], kernel_size=[3, None], stride=[2, None], output_size=[None, 3]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 9, 7), (2, 3, 9, 7)), requires_grad=[True])])),
+    'pool3d': dict(name=['pool3d'], interface=['CustomizedTest'], para=dict(mode=['max', 'avg'], adaptive=[False, True], kernel_size=[2, None], stride=[2, None], output_size=[None, 2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 5, 4, 5), (2, 3, 5, 4, 5)), requires_grad=[True])])),
+    'im2col': dict(name=['im2col'], interface=['CustomizedTest'], para=dict(kernel_size=[2], dilation=[1], padding=[1], stride=[2]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 5, 4),), requires_grad=[True])])),
+    'col2im': dict(name=['col2im'], interface=['CustomizedTest'], para=dict(output_size=[(4, 5)], kernel_size=[(2, 3)], dilation=[1], padding=[0], stride=[1]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 12, 9),), requires_grad=[True])])),
+    'interpolate': dict(name=['interpolate'], para=dict(size=[(7, 5), None], scale_factor=[None, 2], mode=['bilinear', 'nearest'], align_corners=[False, None]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 4, 4), (2, 3, 4, 4)), requires_grad=[True])])),
+    'grid_sample': dict(name=['grid_sample'], para=dict(mode=['bilinear'], padding_mode=['zeros'], align_corners=[False]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 3, 4, 4),), requires_grad=[True]), dict(ins=['grid'], dtype=[np.float32], shape=((2, 3, 2, 2),), gen_fn=dict(fn='Genfunc.uniform', low=-1, high=1), requires_grad=[True])])),
+    'batch_norm': dict(name=['batch_norm'], para=dict(training=[True, False], momentum=[0.1, 0.2], eps=[1e-5, 1e-4]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((4, 3, 5), (4, 3, 5)), requires_grad=[True]), dict(ins=['running_mean'], dtype=[np.float32], shape=((3,), (3,)), gen_fn='Genfunc.zeros'), dict(ins=['running_var'], dtype=[np.float32], shape=((3,), (3,)), gen_fn='Genfunc.ones'), dict(ins=['weight', 'bias'], dtype=[np.float32], shape=((3,), (3,)), requires_grad=[True])])),
+    'instance_norm': dict(name=['instance_norm'], para=dict(use_input_stats=[True], momentum=[0.1], eps=[1e-5]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((4, 3, 5),), requires_grad=[True]), dict(ins=['running_mean'], dtype=[np.float32], shape=((3,),), gen_fn='Genfunc.zeros'), dict(ins=['running_var'], dtype=[np.float32], shape=((3,),), gen_fn='Genfunc.ones'), dict(ins=['weight', 'bias'], dtype=[np.float32], shape=((3,),), requires_grad=[True])])),
+    'group_norm': dict(name=['group_norm'], para=dict(num_groups=[3], eps=[1e-5]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 6, 5),), requires_grad=[True]), dict(ins=['weight', 'bias'], dtype=[np.float32], shape=((6,),), requires_grad=[True])])),
+    'layer_norm': dict(name=['layer_norm'], para=dict(normalized_shape=[(5,)], eps=[1e-5]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 6, 5),), requires_grad=[True]), dict(ins=['weight', 'bias'], dtype=[np.float32], shape=((5,),), requires_grad=[True])])),
+    'layer_normGB': dict(name=['layer_normGB'], interface=['CustomizedTest'], para=dict(normalized_shape=[(5,)], eps=[1e-5]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((2, 6, 5),), requires_grad=[True]), dict(ins=['weight', 'bias'], dtype=[np.float32], shape=((5,),), requires_grad=[True])])),
+    'normalize': dict(name=['normalize'], para=dict(p=[2], dim=[1], eps=[1e-8]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True])])),
+    'loss': dict(name=['mse_loss', 'smooth_l1_loss'], para=dict(reduction=['mean', 'sum', 'none']), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4), (3, 4), (3, 4)), requires_grad=[True]), dict(ins=['target'], shape=((3, 4), (3, 4), (3, 4)))])),
+    'binary': dict(name=['binary_cross_entropy', 'binary_cross_entropy_with_logits'], para=dict(reduction=['mean', 'none']), dtype=[np.float32, np.float64], tensor_para=dict(gen_fn='Genfunc.rand', args=[dict(ins=['input'], shape=((3, 4), (3, 4)), requires_grad=[True]), dict(ins=['target'], shape=((3, 4), (3, 4)))])),
+    'classes': dict(name=['nll_loss', 'cross_entropy'], para=dict(reduction=['mean', 'none']), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32, np.float32], shape=((3, 4), (3, 4)), requires_grad=[True]), dict(ins=['target'], dtype=[np.int64, np.int32], shape=((3,), (3,)), gen_fn=dict(fn='Genfunc.randint', low=0, high=4))])),
+    'nll_loss_v2': dict(name=['nll_loss_v2'], interface=['CustomizedTest'], para=dict(reduction=['mean']), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float32], shape=((3, 4),), requires_grad=[True]), dict(ins=['target'], dtype=[np.int64], shape=((3,),), gen_fn=dict(fn='Genfunc.randint', low=0, high=4))])),
+    'ctc_loss': dict(name=['ctc_loss'], interface=['CustomizedTest'], para=dict(blank=[0], reduction=['mean'], zero_infinity=[False]), tensor_para=dict(args=[dict(ins=['log_probs'], dtype=[np.float32], shape=((9, 2, 5),), requires_grad=[True]), dict(ins=['targets'], dtype=[np.int64], shape=((2, 3),), gen_fn=dict(fn='Genfunc.randint', low=1, high=5)), dict(ins=['input_lengths'], dtype=[np.int64], value=([9, 8],), gen_policy='gen_tensor_by_value'), dict(ins=['target_lengths'], dtype=[np.int64], value=([3, 2],), gen_policy='gen_tensor_by_value')])),
+    'foreach': dict(name=['_foreach_add', '_foreach_mul'], interface=['torch'], para=dict(scalar=[1.5]), dtype=[np.float32, np.float64], tensor_para=dict(args=[dict(ins=['self'], shape=((3, 4),), gen_policy='gen_tensor_list', gen_num_range=[2, 4])])),
+    'foreach_norm': dict(name=['_foreach_norm'], interface=['torch'], para=dict(ord=[1, 2, float('inf')]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['self'], shape=((3, 4), (5,), ()), gen_policy='gen_tensor_list', gen_num_range=[2, 4])])),
+    'clip_grad_norm_': dict(name=['clip_grad_norm_'], interface=['CustomizedTest'], para=dict(max_norm=[1.0, 2], norm_type=[2, float('inf')], error_if_nonfinite=[True, False]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['tensors'], shape=((3, 4), (5,)), gen_policy='gen_tensor_list', gen_num_range=[2, 4])])),
+    'cholesky': dict(name=['cholesky_ex'], interface=['torch.linalg'], para=dict(upper=[False], check_errors=[True]), saved_args=dict(output=0), requires_backward=[0], dtype=[np.float32, np.float64], tensor_para=dict(gen_fn='Genfunc.sym_mat', args=[dict(ins=['input'], shape=((3, 3),), requires_grad=[True])])),
+    'triangular': dict(name=['triangular_solve'], interface=['torch'], saved_args=dict(output=0), para=dict(upper=[True, False], transpose=[False, True], unitriangular=[False, True]), dtype=[np.float32, np.float64], tensor_para=dict(gen_fn='Genfunc.randn', args=[dict(ins=['input'], shape=((3, 2), (3, 3)), requires_grad=[True]), dict(ins=['A'], shape=((3, 3), (2, 3, 3)), gen_fn='Genfunc.sym_mat', requires_grad=[True])])),
+    'linalgqr': dict(name=['linalgqr'], interface=['CustomizedTest'], para=dict(mode=['reduced', 'complete', 'r', 'reduced']), dtype=[np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((5, 3), (5, 3), (4, 4), (2, 3, 4)))])),
+    'spmm': dict(name=['spmm'], interface=['torch'], sparse_format='csr', dtype=[np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((4, 5),), sparse=[True, False]), dict(ins=['mat2'], shape=((5, 3),), sparse=[True, False])])),
+    'sgd': dict(name=['sgd'], interface=['CustomizedTest'], para=dict(nesterov=[True, False], lr=[0.1, 0.2], momentum=[0.5, 0.9], weight_decay=[0, 0.5], dampening=[0, 0.1]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['param', 'param_grad'], shape=((3, 4), (5,))), dict(ins=['buf'], shape=((3, 4), None))])),
+    'adams': dict(name=['adam', 'adamw'], interface=['CustomizedTest'], para=dict(lr=[0.1, 0.2], beta1=[0.9, 0.8], beta2=[0.99, 0.9], eps=[1e-8, 1e-6], weight_decay=[0.1, 0], step=[1, 4], amsgrad=[False, True]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(gen_fn='Genfunc.rand', args=[dict(ins=['param', 'param_grad', 'exp_avg', 'exp_avg_sq', 'max_exp_avg_sq'], shape=((3, 4), (5,)))])),
+    'fused_adamw': dict(name=['fused_adamw'], interface=['CustomizedTest'], para=dict(lr=[0.1, 0.2], beta1=[0.9, 0.8], beta2=[0.99, 0.9], eps=[1e-8, 1e-6], weight_decay=[0.1, 0], step=[1, 4], amsgrad=[False, True], maximize=[False, True]), dtype=[np.float32, np.float64], tensor_para=dict(gen_fn='Genfunc.rand', args=[dict(ins=['params', 'grads', 'exp_avgs', 'exp_avg_sqs', 'max_exp_avg_sqs'], shape=((3, 4), (5,)), gen_policy='gen_tensor_list', gen_num_range=[3, 3]), dict(ins=['state_steps'], dtype=[np.float32], shape=((1,), (1,)), gen_fn='Genfunc.ones', gen_policy='gen_tensor_list', gen_num_range=[3, 3])])),
+    'adadelta': dict(name=['adadelta'], interface=['CustomizedTest'], para=dict(lr=[0.1], rho=[0.9], eps=[1e-6], weight_decay=[0.1]), dtype=[np.float32], tensor_para=dict(gen_fn='Genfunc.rand', args=[dict(ins=['param', 'param_grad', 'square_avg', 'acc_delta'], shape=((3, 4),))])),
+    'rmsprop': dict(name=['rmsprop'], interface=['CustomizedTest'], para=dict(lr=[0.1], alpha=[0.9], eps=[1e-6], weight_decay=[0.1], momentum=[0.5], centered=[True]), dtype=[np.float32], tensor_para=dict(gen_fn='Genfunc.rand', args=[dict(ins=['param', 'param_grad', 'square_avg', 'momentum_buffer'], shape=((3, 4),)), dict(ins=['grad_avg'], shape=((3, 4),), gen_fn='Genfunc.zeros')])),
+    'batch_norm_stats': dict(name=['batch_norm_stats'], interface=['CustomizedTest'], para=dict(eps=[1e-5, 1e-4]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((4, 3), (2, 3, 4, 5)))])),
+    'batch_norm_gather': dict(name=['batch_norm_gather_stats_with_counts'], interface=['CustomizedTest'], para=dict(momentum=[0.1, 0.3], eps=[1e-5, 1e-4]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((4, 3, 2), (2, 3, 4, 5))), dict(ins=['mean_all'], shape=((2, 3), (4, 3))), dict(ins=['invstd_all'], shape=((2, 3), (4, 3)), gen_fn='Genfunc.positive'), dict(ins=['running_mean'], shape=((3,), None)), dict(ins=['running_var'], shape=((3,), None), gen_fn='Genfunc.positive'), dict(ins=['count_all'], shape=((2,), (4,)), gen_fn=dict(fn='Genfunc.randint', low=4, high=9))])),
+    'batch_norm_backward_reduce': dict(name=['batch_norm_backward_reduce'], interface=['CustomizedTest'], para=dict(input_g=[True, False], weight_g=[True, True], bias_g=[True, False]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['grad_output', 'input'], shape=((4, 3, 2), (2, 3, 4, 5))), dict(ins=['mean', 'weight'], shape=((3,), (3,))), dict(ins=['invstd'], shape=((3,), (3,)), gen_fn='Genfunc.positive')])),
+    'batch_norm_backward_elemt': dict(name=['batch_norm_backward_elemt'], interface=['CustomizedTest'], dtype=[np.float32], tensor_para=dict(args=[dict(ins=['grad_out', 'input'], shape=((4, 3, 2), (2, 3, 4, 5))), dict(ins=['mean', 'weight', 'sum_dy', 'sum_dy_xmu'], shape=((3,), (3,))), dict(ins=['invstd'], shape=((3,), (3,)), gen_fn='Genfunc.positive'), dict(ins=['count'], dtype=[np.int32], shape=((2,), (3,)), gen_fn=dict(fn='Genfunc.randint', low=4, high=9))])),
+    'batch_norm_elemt': dict(name=['batch_norm_elemt'], interface=['CustomizedTest'], para=dict(eps=[1e-5, 1e-5]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((4, 3, 2), (2, 3, 4, 5))), dict(ins=['weight', 'bias'], shape=((3,), None)), dict(ins=['mean'], shape=((3,), (3,))), dict(ins=['invstd'], shape=((3,), (3,)), gen_fn='Genfunc.positive')])),
+    'nms': dict(name=['nms'], interface=['torchvision.ops'], para=dict(iou_threshold=[0.3, 0.1]), dtype=[np.float32, np.float64], tensor_para=dict(args=[dict(ins=['boxes'], value=([[0.0, 0, 2, 2], [1, 1, 3, 3], [0, 0.5, 2, 2], [5, 5, 6, 7], [5.5, 5, 6.5, 7]], [[0.0, 0, 4, 4], [1, 1, 3, 3], [2, 2, 5, 6]]), gen_policy='gen_tensor_by_value'), dict(ins=['scores'], value=([0.3, 0.9, 0.5, 0.2, 0.7], [0.5, 0.7, 0.7]), gen_policy='gen_tensor_by_value')])),
+    'roi_align': dict(name=['roi_align'], interface=['torchvision.ops'], para=dict(output_size=[(2, 3), 3, (2, 2)], spatial_scale=[0.5, 1.0, 1.0], sampling_ratio=[2, -1, 0], aligned=[True, False, True]), dtype=[np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3, 8, 9), (2, 1, 8, 9), (2, 3, 8, 9)), requires_grad=[True]), dict(ins=['boxes'], value=([[0, 1.5, 2.5, 9, 11], [1, 0, 0, 20, 30]], [[1, 2.25, 1, 7, 6.5], [0, -3, -4, 1, 2], [0, 5, 5, 5, 5]], [[1, 2.25, 1, 7, 6.5], [0, 5, 5, 5, 5], [0, 5, 5, 4, 3]]), gen_policy='gen_tensor_by_value')])),
+    'sigmoid_focal_loss': dict(name=['sigmoid_focal_loss'], interface=['torchvision.ops'], para=dict(alpha=[0.25, -1, 0.4], gamma=[2, 3, 1.5], reduction=['mean', 'none', 'sum']), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['inputs'], shape=((), (5,), (3, 4)), requires_grad=[True]), dict(ins=['targets'], shape=((), (5,), (3, 4)), gen_fn='Genfunc.mask')])),
+    'rotary_emb': dict(name=['rotary_emb'], interface=['CustomizedTest'], para=dict(conj=[False, True], interleaved=[False, True]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3, 4, 6), (3, 2, 8))), dict(ins=['cos', 'sin'], shape=((3, 1, 3), (3, 1, 4)))])),
+    'rotary_emb_v2': dict(name=['rotary_emb_v2'], interface=['CustomizedTest'], para=dict(dim=[4]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['query', 'key'], shape=((3, 8),)), dict(ins=['cos', 'sin'], shape=((3, 1, 4),))])),
+    'rms_norm': dict(name=['rms_norm'], interface=['CustomizedTest'], para=dict(eps=[1e-5, 1e-6], normalized_shape=[(4,), (3, 4)]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((5, 4), (2, 3, 4)), requires_grad=[True]), dict(ins=['weight'], shape=((4,), (3, 4)), requires_grad=[True]), dict(ins=['bias'], shape=(None, (3, 4)), requires_grad=[True])])),
+    'multihead_attention': dict(name=['multihead_attention'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(dropout_p=[0, 0], is_causal=[False, True], return_debug_mask=[False, False], scale=[None, 0.3]), dtype=[np.float16, np.float32, np.float64], tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], shape=((2, 5, 2, 4), (2, 5, 2, 4)), requires_grad=[True])])),
+    'multihead_attention_dropout': dict(name=['multihead_attention'], no_output_ref=True, para=dict(dropout_p=[0.5], is_causal=[True], return_debug_mask=[False], scale=[None]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], shape=((2, 5, 2, 4),))])),
+    'multihead_attention_varlen': dict(name=['multihead_attention_varlen'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(max_seqlen=[4, 4], dropout_p=[0, 0], is_causal=[False, True], return_debug_mask=[False, False], scale=[None, 0.3]), tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], dtype=[np.float16, np.float32], shape=((7, 2, 4), (9, 2, 4)), requires_grad=[True]), dict(ins=['cu_seqlens'], dtype=[np.int64, np.int32], value=([0, 3, 7], [0, 4, 7]), gen_policy='gen_tensor_by_value')])),
+    'multihead_attention_varlen_dropout': dict(name=['multihead_attention_varlen'], no_output_ref=True, para=dict(max_seqlen=[4], dropout_p=[0.5], is_causal=[True], return_debug_mask=[False], scale=[None]), tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], dtype=[np.float32], shape=((7, 2, 4),)), dict(ins=['cu_seqlens'], dtype=[np.int64], value=([0, 3, 7],), gen_policy='gen_tensor_by_value')])),
+    'flash_attention': dict(name=['flash_attention'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(p_dropout=[0, 0], is_causal=[False, True], softmax_scale=[None, 0.3], window_size_left=[-1, -1], window_size_right=[-1, -1]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['q'], shape=((2, 5, 4, 3), (2, 5, 4, 3)), requires_grad=[True]), dict(ins=['k', 'v'], shape=((2, 5, 4, 3), (2, 5, 2, 3)), requires_grad=[True]), dict(ins=['alibi_slopes'], shape=(None, None))])),
+    'customized_flash_attention': dict(name=['customized_flash_attention'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(p_dropout=[0, 0, 0, 0], is_causal=[False, True, True, False], softmax_scale=[None, 0.3, None, None], head_num=[2, 2, 2, 2], input_layout=['SBH', 'BSH', 'BNSD', 'BSND']), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], shape=((5, 2, 6), (2, 5, 6), (2, 2, 5, 3), (2, 5, 2, 3)), requires_grad=[True])])),
+    'flash_attention_varlen': dict(name=['flash_attention_varlen'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(p_dropout=[0, 0], is_causal=[False, True], softmax_scale=[None, 0.3], max_seqlen_q=[4, 4], max_seqlen_kv=[4, 4], cu_seqlens_q=[[0, 3, 7], [0, 4, 7]], cu_seqlens_kv=[[0, 3, 7], [0, 4, 7]]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['q'], shape=((7, 4, 3), (7, 4, 3)), requires_grad=[True]), dict(ins=['k', 'v'], shape=((7, 4, 3), (7, 2, 3)), requires_grad=[True])])),
+    'customized_flash_attention_varlen': dict(name=['customized_flash_attention_varlen'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(p_dropout=[0], is_causal=[True], softmax_scale=[None], max_seqlen_q=[4], max_seqlen_kv=[4], cu_seqlens_q=[[3, 7]], cu_seqlens_kv=[[3, 7]]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], shape=((7, 4, 3),), requires_grad=[True])])),
+    'scaled_masked_softmax': dict(name=['scaled_masked_softmax'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(scale=[0.5, 2.0], fixed_triu_mask=[False, True]), tensor_para=dict(args=[dict(ins=['input'], dtype=[np.float16, np.float32], shape=((2, 3, 4, 5), (2, 3, 4, 4)), requires_grad=[True]), dict(ins=['mask'], dtype=[np.bool_], shape=((2, 1, 4, 5), (2, 1, 4, 4)), gen_fn='Genfunc.mask')])),
+    'context_attention': dict(name=['context_attention'], interface=['CustomizedTest'], para=dict(max_input_len=[4]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['q', 'k', 'v', 'out'], shape=((8, 2, 4),)), dict(ins=['b_start_loc'], dtype=[np.int32], value=([0, 4],), gen_policy='gen_tensor_by_value'), dict(ins=['b_seq_len'], dtype=[np.int32], value=([3, 4],), gen_policy='gen_tensor_by_value')])),
+    'token_attention': dict(name=['token_attention'], interface=['CustomizedTest'], para=dict(max_input_len=[4]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['q'], shape=((2, 3, 4),)), dict(ins=['k'], shape=((9, 3, 4),)), dict(ins=['out'], shape=((3, 7),)), dict(ins=['b_loc'], dtype=[np.int32], value=([[0, 8, 1, 2], [3, 5, 6, 7]],), gen_policy='gen_tensor_by_value'), dict(ins=['b_start_loc'], dtype=[np.int32], value=([0, 3],), gen_policy='gen_tensor_by_value'), dict(ins=['b_seq_len'], dtype=[np.int32], value=([3, 4],), gen_policy='gen_tensor_by_value')])),
+    'token_softmax_reducev': dict(name=['token_softmax_reducev'], interface=['CustomizedTest'], para=dict(max_input_len=[4], other_kv_index=[1]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['logics'], shape=((3, 7),)), dict(ins=['v'], shape=((9, 3, 4),)), dict(ins=['out'], shape=((2, 3, 4),)), dict(ins=['b_loc'], dtype=[np.int32], value=([[0, 8, 1, 2], [3, 5, 6, 7]],), gen_policy='gen_tensor_by_value'), dict(ins=['b_start_loc'], dtype=[np.int32], value=([0, 3],), gen_policy='gen_tensor_by_value'), dict(ins=['b_seq_len'], dtype=[np.int32], value=([3, 4],), gen_policy='gen_tensor_by_value')])),
+    'paged_attention': dict(name=['paged_attention'], interface=['CustomizedTest'], para=dict(actualSeqLengths=[[5]], numHeads=[4], numKeyValueHeads=[2], dim=[3], blockSize=[16]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['query'], shape=((1, 12),)), dict(ins=['key', 'value'], shape=((8, 6),)), dict(ins=['blockTable'], dtype=[np.int32], value=([[0]],), gen_policy='gen_tensor_by_value')])),
+    'prompt_flash_attention': dict(name=['prompt_flash_attention'], interface=['CustomizedTest'], para=dict(maxInputLen=[3], actualSeqLengths=[[3, 3]], numHeads=[4], numKeyValueHeads=[4], dim=[3]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['query', 'key', 'value'], shape=((6, 12),)), dict(ins=['attenMask'], dtype=[np.bool_], shape=((2, 3, 3),), gen_fn='Genfunc.mask')])),
+    'apply_penalty': dict(name=['apply_penalty'], interface=['CustomizedTest'], para=dict(p_max_len_in_batch=[5]), dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['logits'], shape=((2, 6),)), dict(ins=['presence_penalty', 'frequency_penalty'], shape=((2,),)), dict(ins=['p_token_ids'], dtype=[np.int32], value=([0, 2, 5, 1, 3],), gen_policy='gen_tensor_by_value'), dict(ins=['p_token_counts'], dtype=[np.int32], value=([1, 2, 3, 1, 2],), gen_policy='gen_tensor_by_value'), dict(ins=['p_cumsum_seq_len'], dtype=[np.int32], value=([0, 3, 5],), gen_policy='gen_tensor_by_value')])),
+    'apply_penalty_v2': dict(name=['apply_penalty_v2'], interface=['CustomizedTest'], dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['logits'], shape=((2, 6),)), dict(ins=['presence_penalty', 'frequency_penalty'], shape=((5,),)), dict(ins=['repetition_penalty'], shape=((5,),), gen_fn='Genfunc.positive'), dict(ins=['p_token_ids'], dtype=[np.int32], value=([0, 2, 5, 7, 9],), gen_policy='gen_tensor_by_value'), dict(ins=['p_token_counts'], dtype=[np.int32], value=([1, 2, 3, 1, 2],), gen_policy='gen_tensor_by_value')])),
+    'destindex_copy_kv': dict(name=['destindex_copy_kv'], interface=['CustomizedTest'], dtype=[np.float16, np.float32], tensor_para=dict(args=[dict(ins=['k'], shape=((3, 2, 4),)), dict(ins=['dest_loc'], dtype=[np.int32], value=([4, 0, 2],), gen_policy='gen_tensor_by_value'), dict(ins=['out'], shape=((6, 2, 4),))])),
+}

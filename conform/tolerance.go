@@ -1,0 +1,109 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/backend"
+	"plumb/internal/conform/baseline"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
+	"plumb/internal/judge"
+	"plumb/internal/judge/verdict"
+)
+
+// Limits say by which limits a candidate is judged.
+type Limits struct {
+	// Config lets the config's own tolerances decide, with its share of elements
+	// that may differ.
+	Config bool
+	// Beside says of a verdict where the config's own tolerances say otherwise, if
+	// it gives some.
+	Beside bool
+	// RTol and ATol, where set, hold for every comparison, and ByDType is
+	// torch.testing.assert_close's default; otherwise the operators' numerics do.
+	RTol, ATol *float64
+	ByDType    bool
+}
+
+// newJudge returns the judge of outcomes of a reference, such as "torch 1.13.1".
+// What the reference said in float64 is part of a baseline, of some cases.
+func (l Limits) newJudge(reference string) *judge.Judge {
+	cfg := judging(reference)
+	cfg.RTol, cfg.ATol, cfg.Default = l.RTol, l.ATol, l.ByDType
+	return judge.New(cfg)
+}
+
+// byConfig judges by the tolerances of the case; a share of the elements may
+// differ.
+func (k *Kit) byConfig(c *config.Case, q *baseline.Question, share float64) *verdict.Verdict {
+	p := q.Job.Program.Clone()
+	atol, rtol := c.Tolerance()
+	p.ATol, p.RTol = &atol, &rtol
+	one := k.judge.Case(&backend.Job{Program: p, Inputs: q.Job.Inputs}, q.Ref, q.Cand)
+	one.Policy.CanAskReference = false
+	v := one.Verdict(nil)
+	if v.Word == verdict.Misaligned && within(v, share) {
+		v.Word, v.Reason = verdict.Aligned, fmt.Sprintf("the config lets %g of the elements differ; %s", share, v.Reason)
+	}
+	return v
+}
+
+// within says whether all that a verdict found wrong are elements over their
+// limit, of a result no more than a share of them: what a composition computes
+// on its way to the results is no matter of the config's.
+func within(v *verdict.Verdict, share float64) bool {
+	own := *v
+	own.Differences = slices.DeleteFunc(slices.Clone(v.Differences), func(d verdict.Difference) bool {
+		return d.Where.Part == backend.PartValue && !strings.HasPrefix(d.Where.Name, diopi.Result)
+	})
+	return len(own.Differences) == 0 && len(v.Differences) > 0 || few(&own, share)
+}
+
+// decided is the verdict on a question by the limits of the run.
+func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
+	done := q.Ref.Status == backend.OK && q.Cand.Status == backend.OK
+	if k.Limits.Config && done {
+		return k.byConfig(c, q, c.MismatchRatio())
+	}
+	v := k.settled(q)
+	if own := k.ofStandIn(c, q, v); own != nil {
+		return own
+	}
+	same := v.Word == verdict.Aligned && v.Worst == 0
+	if !k.Limits.Beside || !done || same || len(q.Ref.Unread) > 0 || !c.GivesTolerances() {
+		return v
+	}
+	if own := k.byConfig(c, q, c.MismatchRatio()); own.Word.IsFinding() != v.Word.IsFinding() {
+		v.Otherwise = otherwise(c, own)
+	}
+	return v
+}
+
+// ofStandIn is the verdict by the config's own tolerances, each element within
+// them, on a large composition that the reference computed in wider types; nil for
+// any other. Kernels of the half type keep rounded results for the gradients, so
+// that a bound of rounding errors does not hold between the two, and there is no
+// truth to ask.
+func (k *Kit) ofStandIn(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
+	if !q.StandIn || q.Truth != nil || v.Word != verdict.Misaligned || !v.Arguable() || len(q.Job.Program.Calls) == 1 {
+		return nil
+	}
+	own := k.byConfig(c, q, 0)
+	if own.Word.IsFinding() {
+		return nil
+	}
+	own.Reason = "within the config's own tolerances; by the operators' classes: " + v.Reason
+	return own
+}
+
+// otherwise is what the config's own tolerances say.
+func otherwise(c *config.Case, own *verdict.Verdict) string {
+	atol, rtol := c.Tolerance()
+	word := "pass it"
+	if own.Word.IsFinding() {
+		word = "fail it: " + own.Reason
+	}
+	return fmt.Sprintf("the config's own tolerances (atol %g, rtol %g, %g of the elements) %s", atol, rtol, c.MismatchRatio(), word)
+}

@@ -1,0 +1,148 @@
+package baseline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// Backward is the variant of a case that is its gradients. A subject that
+// differentiates computes them with the case; one that does not may have them as
+// a function of their own, from the reference's results.
+const Backward = "backward"
+
+// BackwardCase is a function that computes gradients, as a program of one call,
+// and the inputs that its results are the gradients of.
+type BackwardCase struct {
+	Program *program.Program
+	Of      []string
+}
+
+// Stored is the variant as which the outcome of the record was recorded.
+func (r *Record) Stored() string {
+	if r.Variant == Backward {
+		return ""
+	}
+	return r.Variant
+}
+
+// apart judges the gradients of a trial beside its results, of which v is the
+// verdict with all of them.
+func (l *runLane) apart(ctx context.Context, t *trial, q *Question, v *verdict.Verdict) {
+	if t.backward == nil {
+		return
+	}
+	own := *v
+	t.backward.Verdict = &own
+	switch c := t.outcome; {
+	case q == nil:
+	case c.ForwardOnly || l.cand.Info().ForwardOnly:
+		t.backward.Verdict = l.function(ctx, t, q)
+	case v.Word.IsFinding():
+		l.divide(t, q, v)
+	}
+}
+
+// divide finds whether what is wrong with a trial is in its results, in its
+// gradients, or in both: the gradients are judged beside the reference's results.
+func (l *runLane) divide(t *trial, q *Question, v *verdict.Verdict) {
+	forward := *q
+	p := q.Job.Program.Clone()
+	p.Backward, p.Second = nil, program.Fill{}
+	forward.Job = &backend.Job{Program: p, Inputs: q.Job.Inputs}
+	forward.Ref, forward.Cand = q.Ref.Without(backend.Part.IsGradient), q.Cand.Without(backend.Part.IsGradient)
+	if c := forward.Cand; c.Call == len(p.Calls) && c.Status == backend.Raised {
+		c.Status, c.Class, c.Message = backend.OK, "", ""
+	}
+	t.record.Verdict = l.Judge(&forward)
+	if !t.record.Verdict.Word.IsFinding() || q.Cand.Status != backend.OK {
+		return
+	}
+	gradients := *q
+	own := *q.Ref
+	own.Slots = slices.DeleteFunc(slices.Clone(q.Ref.Slots), func(s backend.Slot) bool { return s.Part.IsGradient() })
+	for _, s := range q.Cand.Slots {
+		if s.Part.IsGradient() {
+			own.Slots = append(own.Slots, s)
+		}
+	}
+	gradients.Cand = &own
+	t.backward.Verdict = l.Judge(&gradients)
+}
+
+// function asks a subject that does not differentiate for the gradients, as a
+// function of their own. They are judged as those of the case.
+func (l *runLane) function(ctx context.Context, t *trial, q *Question) *verdict.Verdict {
+	unsupported := func(format string, args ...any) *verdict.Verdict {
+		return &verdict.Verdict{Word: verdict.Unsupported, Reason: fmt.Sprintf(format, args...)}
+	}
+	if l.Backward == nil || !l.cand.Info().ForwardOnly {
+		return unsupported("the candidate has no gradients: %s", cmp.Or(t.outcome.NoGradients, "none were asked for"))
+	}
+	b, err := l.Backward(t.record.Entry, t.program, q.Ref)
+	if err != nil {
+		return unsupported("no function of the gradients: %v", err)
+	}
+	t.backward.Program = b.Program
+	if l.functions == nil {
+		if l.functions, err = l.Open(); err != nil {
+			return fault(err)
+		}
+	}
+	o, err := l.functions.Run(ctx, backend.NewJob(b.Program))
+	if err != nil {
+		return fault(err)
+	}
+	t.backward.Elapsed = o.Elapsed
+	if o.Status == backend.OK {
+		if o, err = b.asGradients(o, q.Ref); err != nil {
+			return &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
+		}
+	}
+	asked := *q
+	if asked.Cand = o; o.Status != backend.OK {
+		asked.Job, asked.Ref = backend.NewJob(b.Program), &backend.Outcome{Status: backend.OK, Values: make([]backend.Value, 1)}
+	}
+	return l.Judge(&asked)
+}
+
+// asGradients is the reference's outcome with the gradients that the function
+// computed.
+func (b *BackwardCase) asGradients(o, ref *backend.Outcome) (*backend.Outcome, error) {
+	got := []backend.Value{o.Values[0]}
+	if o.Values[0].IsTuple {
+		got = o.Values[0].Tuple
+	}
+	if len(got) != len(b.Of) {
+		return nil, fmt.Errorf("%s returns %d values, want the gradients of %d inputs", b.Program.Calls[0].Target, len(got), len(b.Of))
+	}
+	own := *ref
+	own.Slots = slices.Clone(ref.Slots)
+	for i, name := range b.Of {
+		at := slices.IndexFunc(own.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == name })
+		if at < 0 {
+			return nil, fmt.Errorf("the reference has no gradient of %s", name)
+		}
+		if got[i].Tensor == nil && got[i].Plain != nil {
+			return nil, fmt.Errorf("%s returns %v as the gradient of %s", b.Program.Calls[0].Target, got[i].Plain, name)
+		}
+		own.Slots[at].Tensor = got[i].Tensor
+	}
+	return &own, nil
+}
+
+// TensorOf is the tensor that a reference computed as the value of a call; nil
+// where it is none.
+func TensorOf(p *program.Program, o *backend.Outcome, name program.Ref) *tensor.Tensor {
+	i := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == string(name) })
+	if i < 0 || i >= len(o.Values) {
+		return nil
+	}
+	return o.Values[i].Tensor
+}
