@@ -71,7 +71,7 @@ already be used.`,
 	fl.Var(timeSpan(&g.timeout), "timeout", "time limit of one case")
 	fl.BoolVar(&g.self, "self-contained", false, "store large results in full instead of as the difference from what Plumb's own operators compute: larger, but read without computing")
 	g.truth = baseline.SmallTruth
-	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `for which cases float64 results of the reference are stored too: "contested" (Plumb's own operators differ from the reference by more than their limits), "small" (these, and every result of at most 512 elements that rounding affects), "all" (every result that rounding affects) or "none"; results of more than 3145728 elements never are`)
+	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `for which cases float64 results of the reference are stored too: "contested" (Plumb's own operators differ from the reference by more than a quarter of their limits), "small" (these, and every result of at most 512 elements that rounding affects), "all" (every result that rounding affects) or "none"; results of more than 3145728 elements never are`)
 	fl.Var(memorySize(&g.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
 	fl.Var(inFile(&g.only), "only", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")
@@ -101,6 +101,7 @@ func (g *conformGen) run(ctx context.Context, config string, out, errs io.Writer
 			return usage(err)
 		}
 	}
+	warnBlind(ctx, cases, errs)
 	backends := &open.Set{Table: ops.Table(), Python: g.python, Timeout: g.timeout, Growth: fitJobs(&g.jobs, errs, g.reference)}
 	open, err := backends.Opener(ctx, g.reference)
 	if err != nil {

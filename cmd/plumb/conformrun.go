@@ -50,6 +50,7 @@ type conformRun struct {
 	modes     conformModes
 	kept      keeper
 	least     quota
+	found     conformFindings
 
 	base    *baseline.Baseline
 	sink    report.Sink
@@ -111,6 +112,7 @@ in that file.`,
 	fl.Var(outFile(&r.junitFile), "junit", "write JUnit XML for CI systems to this file: a testsuite per function")
 	fl.Var(quotaFlag(&r.least), "min-implemented", "exit with 5 where fewer cases are judged: a share of those that are asked, such as 40%, or a number")
 	r.kept.add(fl)
+	r.found.flags(fl)
 	r.modes.add(cmd)
 	bars(cmd, "json", "verbose", "failure-debug-level")
 	needs(cmd, "model-file", "model", "verbose", "html", "summary")
@@ -135,6 +137,9 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 		return err
 	}
 	cfg.Memory = int64(r.memory)
+	if err := r.found.open(cfg, errs); err != nil {
+		return err
+	}
 	r.summary = report.NewSummary()
 	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
@@ -155,6 +160,12 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	err = errors.Join(err, r.kept.close(err == nil))
 	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
+	if err == nil {
+		if found := r.found.findings(ctx, r, errs); len(found) > 0 {
+			r.sink.Findings(found)
+		}
+		err = r.found.accepted.settle(r.summary)
+	}
 	r.finish()
 	werr := r.write()
 	r.modes.warnUnused(errs)
@@ -279,6 +290,7 @@ func (r *conformRun) newSink() report.Sink {
 
 func (r *conformRun) onRecord(rec *baseline.Record) {
 	rec.Test = testName(rec)
+	r.found.record(rec)
 	r.count(rec)
 	r.kept.keep(r.result(rec))
 	if rec.Skipped {
