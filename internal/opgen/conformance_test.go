@@ -15,10 +15,9 @@ import (
 // unspoken are the operators with a public name that no entry of the config
 // calls, and why.
 var unspoken = map[string]string{
-	"cholesky":  "PyTorch 2.15 has removed torch.cholesky",
-	"to":        "its argument is a dtype or a device, which the sample gives as another tensor's",
-	"getitem":   "an index of slices, Ellipsis and tensors",
-	"index_put": "a list of indices of several dtypes",
+	"cholesky": "PyTorch 2.15 has removed torch.cholesky",
+	"to":       "its argument is a dtype or a device, which the sample gives as another tensor's",
+	"getitem":  "an index of slices, Ellipsis and tensors",
 }
 
 // TestConfigHasEveryOperator: what a call by keywords reaches has an entry.
