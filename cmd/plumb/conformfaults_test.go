@@ -17,7 +17,7 @@ var plantedInC = []struct{ function, from, to string }{
 	{"hardtanh", "plumb_get(&x, i) > high ? high", "plumb_get(&x, i) > 1 ? 1"},
 	{"add", "ARITHMETIC(add, a + b, (int64_t)((uint64_t)a + (uint64_t)b))", "ARITHMETIC(add, a == b ? a : a + b, (int64_t)((uint64_t)a + (uint64_t)b))"},
 	{"sub", "ARITHMETIC(sub, a - b, (int64_t)((uint64_t)a - (uint64_t)b))", "ARITHMETIC(sub, fabs(a - b), (int64_t)((uint64_t)a - (uint64_t)b))"},
-	{"mul", "ARITHMETIC(mul, a * b, (int64_t)((uint64_t)a * (uint64_t)b))", "ARITHMETIC(mul, a * b + 0.0, (int64_t)((uint64_t)a * (uint64_t)b))"}, // -0
+	{"mul", "ARITHMETIC(mul, a * b, (int64_t)((uint64_t)a * (uint64_t)b))", "ARITHMETIC(mul, fabs(a) * b, (int64_t)((uint64_t)a * (uint64_t)b))"},
 	{"maximum", "ARITHMETIC(maximum, isnan(a) || a > b ? a : b, a > b ? a : b)", "ARITHMETIC(maximum, a > b ? a : b, a > b ? a : b)"},
 	{"minimum", "ARITHMETIC(minimum, isnan(a) || a < b ? a : b, a < b ? a : b)", "ARITHMETIC(minimum, a < b ? a : b, a < b ? a : b)"},
 	{"div", "plumb_set(&y, i, plumb_get(&a, i) / plumb_get(&b, i))", "plumb_set(&y, i, plumb_get(&b, i) ? plumb_get(&a, i) / plumb_get(&b, i) : 0)"},
