@@ -23,7 +23,7 @@ func Default() io.Reader { return bytes.NewReader(torch) }
 //go:embed conformance/config.py
 var ConformanceConfig []byte
 
-// Made by: go run ./cmd/plumb conform gen baselines/conformance/config.py --out NEW
+// Made by: go run ./cmd/plumb conform gen baselines/conformance/config.py --out NEW --truth contested
 //
 //go:embed conformance
 var conformed embed.FS

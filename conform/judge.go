@@ -43,6 +43,10 @@ func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
 	return v
 }
 
+// near is which part of a limit an error has to be for another candidate's to
+// come near the limit, so that the truth is asked for.
+const near = 0.25
+
 // Truth returns of which cases a recording asks the reference for the truth.
 func Truth(mode baseline.TruthMode) baseline.Truth {
 	j := judge.New(judging(""))
@@ -53,7 +57,7 @@ func Truth(mode baseline.TruthMode) baseline.Truth {
 			c.Policy.CanAskReference = false
 			v := c.Verdict(nil)
 			c.Policy.CanAskReference = true
-			return v.Arguable() || v.OracleMightChange && c.Verdict(nil).Arguable()
+			return v.Arguable() || v.Worst >= near || v.OracleMightChange && c.Verdict(nil).Arguable()
 		},
 		Rounds: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Calls, func(c program.Call) bool { return rounds(j.Tols(c.Target)) })

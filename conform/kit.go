@@ -98,7 +98,8 @@ func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*pr
 	if i < 0 {
 		return nil, fmt.Errorf("the config has no variant %q of this case now", variant)
 	}
-	changed := all[i].Program
+	changed := all[i].Program.Clone()
+	changed.Backward = p.Backward // cotangents are those of the recording
 	if k.Forward {
 		changed = forwardOnly(changed)
 	}

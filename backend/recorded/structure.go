@@ -104,6 +104,9 @@ func Describe(o *backend.Outcome, put func(place string, t *tensor.Tensor) *Tens
 	return out, nil
 }
 
+// InitialPlace begins the places of initial states.
+const InitialPlace = "i."
+
 // letters begin the places of the parts.
 var letters = map[backend.Part]string{
 	backend.PartState: "f", backend.PartGrad: "g", backend.PartParamGrad: "p",
@@ -218,7 +221,7 @@ func (d describer) initial(m map[string]backend.State) map[string][]namedJSON {
 	for module, state := range sorted(m) {
 		out[module] = []namedJSON{}
 		for _, n := range state {
-			out[module] = append(out[module], namedJSON{n.Name, d.tensor("i."+module+"."+n.Name, n.Tensor)})
+			out[module] = append(out[module], namedJSON{n.Name, d.tensor(InitialPlace+module+"."+n.Name, n.Tensor)})
 		}
 	}
 	return out
@@ -302,6 +305,11 @@ func (s *Structure) Outcome(calls int, get func(*TensorRef) (*tensor.Tensor, err
 		o.Add(at, t)
 	}
 	return o, err
+}
+
+// State returns the initial states of the program's modules alone.
+func (s *Structure) State(get func(*TensorRef) (*tensor.Tensor, error)) (map[string]backend.State, error) {
+	return restorer{get}.initial(s.Initial)
 }
 
 type restorer struct {

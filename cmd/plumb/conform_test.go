@@ -91,7 +91,7 @@ func TestShippedBaselineIsOfTheConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sum := sha256.Sum256(baselines.ConformanceConfig); hex.EncodeToString(sum[:]) != manifest.Config.SHA256 {
-		t.Error("the shipped baseline is of another config: plumb conform gen baselines/conformance/config.py --out NEW, and move it here")
+		t.Error("the shipped baseline is of another config: plumb conform gen baselines/conformance/config.py --out NEW --truth contested, and move it here")
 	}
 }
 

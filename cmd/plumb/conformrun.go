@@ -49,6 +49,7 @@ type conformRun struct {
 	limits    conformLimits
 	kept      keeper
 	least     quota
+	found     conformFindings
 
 	base    *baseline.Baseline
 	sink    report.Sink
@@ -115,6 +116,7 @@ in that file.`,
 	fl.Var(outFile(&r.junitFile), "junit", "write JUnit XML for CI systems to this file: a testsuite per function")
 	fl.Var(quotaFlag(&r.least), "min-implemented", "exit with 5 where fewer cases are judged: a share of those that are asked, such as 40%, or a number")
 	r.kept.add(fl)
+	r.found.flags(fl)
 	r.modes.add(cmd)
 	fl.Var(conformTolerances(&r.limits), "tolerance", "the limits that decide: classes (those of docs/numerics.md), config (the config's own), both (classes, with a note where the config's own say otherwise: the default where the config gives some), autotest (rtol 1e-4, atol 1e-5), default (those of torch.testing.assert_close, by dtype), exact or RTOL,ATOL")
 	bars(cmd, "json", "verbose", "failure-debug-level")
@@ -141,6 +143,9 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 		return err
 	}
 	cfg.Memory = int64(r.memory)
+	if err := r.found.open(cfg, errs); err != nil {
+		return err
+	}
 	r.summary = report.NewSummary()
 	r.summary.Reference, r.summary.Candidates, r.summary.Seed = m.Reference.Name+" "+m.Reference.Version, []string{r.candidate}, m.Seed
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
@@ -161,8 +166,13 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	err = errors.Join(err, r.kept.close(err == nil))
 	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
-	werr := r.finish()
-	werr = errors.Join(werr, r.write())
+	if err == nil {
+		if found := r.found.findings(ctx, r, errs); len(found) > 0 {
+			r.sink.Findings(found)
+		}
+		err = r.found.accepted.settle(r.summary)
+	}
+	werr := errors.Join(r.finish(), r.write())
 	r.modes.warnUnused(errs)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -293,6 +303,7 @@ func (r *conformRun) onRecord(rec *baseline.Record) {
 		r.standIns++
 		rec.Verdict.Reason = joined("judged by what the reference computes in "+as+", rounded", rec.Verdict.Reason)
 	}
+	r.found.record(rec)
 	r.count(rec)
 	r.kept.keep(r.result(rec))
 	if rec.Skipped {

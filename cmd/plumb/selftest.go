@@ -40,10 +40,14 @@ which mutants are found, makes the failing programs smaller, and compares their
 size with that of the smallest program a person would write. The operators
 without a fault are judged too, and nothing may be found in them.
 
+With --conform the mutants run the shipped conformance suite instead, each the
+cases that touch what it changes: what it misses, a broken device would pass with.
+
 The exit code is 0 when at least 95% of the mutants are found and nothing is
 found in the operators without a fault, else 1.`,
 		Example: `  plumb selftest                    every mutant against PyTorch, or the recorded baseline
   plumb selftest --filter conv -v   those with conv in their name
+  plumb selftest --conform          what the shipped conformance suite is worth
   plumb selftest --json | tail -1   the summary, for machines`,
 		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,8 +68,10 @@ found in the operators without a fault, else 1.`,
 	fl.BoolVarP(&s.verbose, "verbose", "v", false, "a line for each mutant, with the small program that shows it")
 	jsonFlag(fl, &s.json, "one JSON object per mutant and line, the summary last")
 	fl.Var(wholeNumber(&s.proofs, 0), "prove", "how many times the bundle of each finding is run again in a fresh process")
+	fl.BoolVar(&s.conform, "conform", false, "run the shipped conformance suite, as conform run does, instead of the suites of tests")
 	s.judging.settings.flag(fl)
 	bars(cmd, "json", "verbose")
+	bars(cmd, "conform", "reference", "python", "number", "seed", "shapes", "jobs", "prove", "set")
 	return cmd
 }
 
@@ -77,7 +83,8 @@ type selftest struct {
 	judging  judging
 	verbose  bool
 	json     bool
-	proofs   int // fresh processes in which each finding's bundle is run
+	conform  bool // by the shipped conformance suite
+	proofs   int  // fresh processes in which each finding's bundle is run
 	out, err io.Writer
 	matches  keyword // the tests that are run
 
@@ -125,7 +132,7 @@ func (s *selftest) plant(filter string) {
 // run is the whole command.
 func (s *selftest) run(ctx context.Context) error {
 	start := time.Now()
-	s.cases.settle(nil)
+	s.touched.names = map[*program.Program]map[string]bool{}
 	for _, m := range s.mutants {
 		table, modules, err := m.Tables()
 		if err != nil {
@@ -133,6 +140,13 @@ func (s *selftest) run(ctx context.Context) error {
 		}
 		m.backend = native.New(table, modules)
 	}
+	if s.conform {
+		if err := s.byRecording(ctx); err != nil {
+			return harness(err)
+		}
+		return s.report(time.Since(start))
+	}
+	s.cases.settle(nil)
 	if err := s.configure(ctx); err != nil {
 		return err
 	}
@@ -176,7 +190,6 @@ func (s *selftest) configure(ctx context.Context) error {
 	for range s.subjects.jobs {
 		s.idle <- nil
 	}
-	s.touched.names = map[*program.Program]map[string]bool{}
 	cfg.Candidates = []campaign.Candidate{{Name: "native", Open: s.touched.open}}
 	cfg.OnRecord = func(r *verdict.Record) { s.pending = append(s.pending, r) }
 	cfg.OnEnd = func(e *verdict.End) { s.endTest(ctx, e) }

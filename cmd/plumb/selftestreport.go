@@ -123,6 +123,9 @@ func (s *selftest) found() []*mutantRun {
 
 // referenceName says what the mutants were compared with.
 func (s *selftest) referenceName() string {
+	if s.conform {
+		return s.subjects.reference
+	}
 	if name := s.subjects.set.Is(s.subjects.reference); open.IsRecorded(s.subjects.reference) {
 		return "recorded " + name
 	} else if name != "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,9 +15,9 @@ import (
 // unspoken are the operators with a public name that no entry of the config
 // calls, and why.
 var unspoken = map[string]string{
-	"to":        "its argument is a dtype or a device, which the sample gives as another tensor's",
-	"getitem":   "an index of slices, Ellipsis and tensors",
-	"index_put": "a list of indices of several dtypes",
+	"cholesky": "PyTorch 2.15 has removed torch.cholesky",
+	"to":       "its argument is a dtype or a device, which the sample gives as another tensor's",
+	"getitem":  "an index of slices, Ellipsis and tensors",
 }
 
 // TestConfigHasEveryOperator: what a call by keywords reaches has an entry.
@@ -45,7 +46,12 @@ func TestConfigHasEveryOperator(t *testing.T) {
 	}
 }
 
-// TestConfigSaysWhatIsDrawn: a random operator has no recorded results.
+// steadyEntries are those whose calls draw nothing, as -lift has seen, such as a
+// dropout that evaluates.
+var steadyEntries = regexp.MustCompile(`_t[0-9]+$|_evaluat`)
+
+// TestConfigSaysWhatIsDrawn: a random operator has no recorded results where it
+// draws.
 func TestConfigSaysWhatIsDrawn(t *testing.T) {
 	c, err := config.Load("plumb.py", conformance(ops.Table()))
 	if err != nil {
@@ -53,7 +59,7 @@ func TestConfigSaysWhatIsDrawn(t *testing.T) {
 	}
 	for one := range c.Cases() {
 		defs := ops.Table().Lookup(one.Interface + "." + one.Function)
-		if len(defs) > 0 && defs[0].Traits.Has(op.Random) != (diopi.Manual(one) != "") {
+		if len(defs) > 0 && !steadyEntries.MatchString(one.Config) && defs[0].Traits.Has(op.Random) != (diopi.Manual(one) != "") {
 			t.Errorf("%s: random %v, judged by %q", one.Name, defs[0].Traits.Has(op.Random), diopi.Manual(one))
 		}
 	}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,10 @@ func root() (string, error) {
 	}
 }
 
+var lifting = flag.Bool("lift", false, "choose the calls that tell faults apart anew, for internal/opgen/telling.py")
+
 func main() {
+	flag.Parse()
 	if err := write(); err != nil {
 		fmt.Fprintln(os.Stderr, "opgen:", err)
 		os.Exit(1)
@@ -66,6 +70,9 @@ func write() error {
 	dir, err := root()
 	if err != nil {
 		return err
+	}
+	if *lifting {
+		return os.WriteFile(filepath.Join(dir, "internal/opgen/telling.py"), lift(ops.Table(), nn.Modules()), 0o644)
 	}
 	files, err := outputs(ops.Table(), nn.Modules())
 	if err != nil {

@@ -17,6 +17,7 @@ package baseline
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,6 +29,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"plumb/backend"
 	"plumb/program"
@@ -121,6 +123,58 @@ type Entry struct {
 	Missing string `json:"missing,omitempty"`
 	// Refused says how the reference failed a variant, by its name.
 	Refused map[string]Refusal `json:"refused,omitempty"`
+}
+
+// usual is the tolerance, absolute and relative, that an entry need not tell:
+// that of configs which say none.
+const usual = 1e-5
+
+// entryJSON is an entry that tells its tolerance where it is not the usual one,
+// and its function where its name does not say it.
+type entryJSON struct {
+	*plainEntry
+	Function string   `json:"function,omitempty"`
+	ATol     *float64 `json:"atol,omitempty"`
+	RTol     *float64 `json:"rtol,omitempty"`
+}
+
+// named is the function of a case by its name, "entry::function_0.pth".
+func named(name string) string {
+	_, of, _ := strings.Cut(name, "::")
+	return of[:max(strings.LastIndexByte(of, '_'), 0)]
+}
+
+type plainEntry Entry
+
+// MarshalJSON leaves out what is usual.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	told := func(v *float64) *float64 {
+		if *v == usual {
+			return nil
+		}
+		return v
+	}
+	function := e.Function
+	if function == named(e.Name) {
+		function = ""
+	}
+	return json.Marshal(entryJSON{(*plainEntry)(&e), function, told(&e.ATol), told(&e.RTol)})
+}
+
+// UnmarshalJSON reads an entry.
+func (e *Entry) UnmarshalJSON(text []byte) error {
+	one := entryJSON{plainEntry: (*plainEntry)(e)}
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	e.Function, e.ATol, e.RTol = cmp.Or(one.Function, named(e.Name)), usual, usual
+	if one.ATol != nil {
+		e.ATol = *one.ATol
+	}
+	if one.RTol != nil {
+		e.RTol = *one.RTol
+	}
+	return nil
 }
 
 // Refusal is how the reference failed a program.

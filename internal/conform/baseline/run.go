@@ -158,9 +158,11 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 			continue
 		}
 		t.job = backend.NewJob(t.program)
+		t.job.State = t.state
 		job := t.job
 		if t.asked != t.program {
 			job = backend.NewJob(t.asked)
+			job.State = t.state
 		}
 		jobs, asked = append(jobs, job), append(asked, t)
 	}
@@ -242,6 +244,9 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Ques
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}
 	rec.Verdict = l.Judge(q)
+	if rec.Verdict.Word.IsFinding() {
+		rec.Reference, rec.Outcome = ref, t.outcome
+	}
 	if l.Note != nil {
 		rec.Notes = l.Note(rec, ref, t.outcome)
 	}

@@ -7,6 +7,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // section is a shard with the selected cases around it, and the source of the
@@ -41,7 +42,8 @@ type trial struct {
 	asked    *program.Program // of the candidate
 	at       int              // in the section
 	bytes    int64
-	job      *backend.Job // of program
+	state    map[string]backend.State // of the program's modules, as the reference made them
+	job      *backend.Job             // of program
 	outcome  *backend.Outcome
 }
 
@@ -182,9 +184,28 @@ func (s *section) open() {
 			}
 		}
 	}
+	trials = s.initial(trials)
 	s.left = len(trials)
 	s.batches = runsOf(trials, batchCases, batchBytes, func(t **trial) int64 { return (*t).bytes })
 }
+
+// initial reads the initial states of modules, and returns the trials but those
+// whose states cannot be read.
+func (s *section) initial(trials []*trial) []*trial {
+	return slices.DeleteFunc(trials, func(t *trial) bool {
+		if len(t.stored.Outcome.Initial) == 0 {
+			return false
+		}
+		var err error
+		if t.state, err = t.stored.Outcome.State(newDecoder(backend.NewJob(t.program), s.reader, unpredicted).tensor); err != nil {
+			t.record.Verdict = fault(fmt.Errorf("%s: %s: %w", s.shard.Name, t.record.Entry.Name, err))
+		}
+		return err != nil
+	})
+}
+
+// unpredicted is the predictor of states, which are never told apart from predictions.
+func unpredicted() (map[string]*tensor.Tensor, error) { return nil, errPredictor }
 
 // trial reads a stored variant of a case.
 func (s *section) trial(c listed, v *variantJSON) (*trial, error) {

@@ -59,6 +59,7 @@ var (
 		"name", "interface", "dtype", "gen_fn", "gen_policy", "para", "tensor_para",
 		"atol", "rtol", "atol_half", "rtol_half", "mismatch_ratio_threshold", "is_inplace",
 		"no_output_ref", "saved_args", "requires_backward", "need_context", "sparse_format", "tag",
+		"call", "train",
 	}
 	tensorKeys = []string{"args", "dtype", "gen_fn", "gen_policy", "seq_name"}
 	argKeys    = []string{
@@ -447,7 +448,7 @@ func checkGenFn(at place, v Value) error {
 		if name = d.Get("fn"); name == nil {
 			return at.errorf("want fn, the generator's name, in the dict")
 		}
-		warnUnknown(at, d, []string{"fn", "low", "high", "density"})
+		warnUnknown(at, d, []string{"fn", "low", "high", "density", "kinks", "special"})
 	}
 	s, ok := name.(String)
 	if !ok {

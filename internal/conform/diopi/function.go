@@ -20,6 +20,9 @@ func (b *build) forward() ([]any, error) {
 	if m := manual[c.Function]; m.draw != nil && Manual(c) != "" {
 		return m.draw(b)
 	}
+	if program.IsModule(c.Interface + "." + c.Function) {
+		return b.module()
+	}
 	if c.Interface == "torch.Tensor" {
 		return b.method(c.Function)
 	}
@@ -80,6 +83,8 @@ func (b *build) parts() int {
 	}
 	switch b.c.Function {
 	case "sort", "qr", "eigh", "topk", "cummax", "cummin", "kthvalue", "mode", "cholesky_ex", "std_mean", "var_mean", "slogdet":
+		return 2
+	case "LSTM", "GRU", "RNN", "MultiheadAttention":
 		return 2
 	case "max", "min", "median", "nanmedian":
 		if dim, ok := b.get("dim"); ok && dim != nil {

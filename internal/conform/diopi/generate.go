@@ -269,10 +269,35 @@ func (g *generator) fill(d tensor.DType) (program.Fill, error) {
 	default:
 		return f, g.b.fail("%s: the generator %s is not supported", g.ins, name)
 	}
+	if err := g.edges(&f); err != nil {
+		return f, err
+	}
 	if f.Density = density; density > 0 && f.Dist == program.Gram {
 		return f, g.b.fail("%s: the generator %s_sparse is not supported", g.ins, name)
 	}
 	return f, nil
+}
+
+// edges mixes the kinks and edge values that the generator names among the elements.
+func (g *generator) edges(f *program.Fill) error {
+	d, ok := g.a.Get("gen_fn").(*config.Dict)
+	if !ok {
+		return nil
+	}
+	f.Kinks = isTrue(d.Get("kinks"))
+	kinds, _ := config.Items(d.Get("special"))
+	for _, v := range kinds {
+		name, _ := v.(config.String)
+		kind, err := program.ParseSpecial(string(name))
+		if err != nil {
+			return g.b.fail("%s: %v", g.ins, err)
+		}
+		f.Special |= kind
+	}
+	if (f.Kinks || f.Special != 0) && f.Dist != program.Uniform && f.Dist != program.Integer {
+		return g.b.fail("%s: kinks and special are for uniform and randint", g.ins)
+	}
+	return nil
 }
 
 // unset is what Genfunc.empty gives: a number that shows where it is read.

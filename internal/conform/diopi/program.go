@@ -315,18 +315,22 @@ func (b *build) rename(from, to program.Ref) program.Ref {
 }
 
 // backward differentiates the outputs, or those that requires_backward chooses,
-// with cotangents of ones, where an input requires a gradient.
+// where an input requires a gradient. The cotangents are drawn: with ones the
+// gradient of a softmax is zero whatever it is given.
 func (b *build) backward(out []any) error {
-	if !slices.ContainsFunc(b.p.Inputs, func(in program.Input) bool { return in.RequiresGrad }) {
+	if !slices.ContainsFunc(b.p.Inputs, func(in program.Input) bool { return in.RequiresGrad }) && !b.trains() {
 		return nil
 	}
 	out, err := b.chosen(out)
 	if err != nil {
 		return err
 	}
-	for _, v := range out {
+	key := choice.DeriveName(b.seed, "cotangent")
+	for i, v := range out {
 		if r, ok := v.(program.Ref); ok {
-			b.p.Backward = append(b.p.Backward, program.Backward{Value: r})
+			b.p.Backward = append(b.p.Backward, program.Backward{
+				Value: r, Cotangent: program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(key, uint64(i))},
+			})
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package diopi
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,11 @@ diopi_configs = {
         tensor_para=dict(dtype=[np.float32], args=[dict(ins=['input'], shape=((4, 4),), sparse=[True]), dict(ins=['mat2'], shape=((4, 2),))])),
     'drawn': dict(name=['bernoulli'], no_output_ref=True, is_inplace=True, para=dict(p=[None]),
         tensor_para=dict(args=[dict(ins=['input'], shape=((9,),), dtype=[np.float32], gen_fn='Genfunc.rand')])),
+    'module': dict(name=['BatchNorm1d'], interface=['torch.nn'], train=False, para=dict(num_features=[2], momentum=[None]),
+        tensor_para=dict(args=[dict(ins=['input'], shape=((3, 2),), dtype=[np.float64], gen_fn=dict(fn='Genfunc.uniform', low=-1, high=1, kinks=True, special=['nan', 'zeros']))])),
+    'states': dict(name=['LSTM'], interface=['torch.nn'], call=['input', 'hx'], requires_backward=[0], para=dict(input_size=[2], hidden_size=[3]),
+        tensor_para=dict(dtype=[np.float32], args=[dict(ins=['hx'], shape=(((1, 1, 3), (1, 1, 3)),), gen_policy='gen_tensor_list_diff_shape'),
+                               dict(ins=['input'], shape=((4, 1, 2),), requires_grad=[True])])),
     'step': dict(name=['sgd'], interface=['CustomizedTest'], para=dict(lr=[0.5], momentum=[0.25], nesterov=[False], weight_decay=[0], dampening=[0]),
         tensor_para=dict(dtype=[np.float32], args=[dict(ins=['param', 'param_grad', 'buf'], shape=((2,),))])),
 }
@@ -56,10 +62,23 @@ var programTexts = map[string]string{
 		input = tensor((3, 2), torch.float32, normal(0.0, 1.0, key=K), strides=(1, 3))
 		other = tensor((3, 1), torch.float32, integer(0.0, 10.0, key=K))
 		result = input.add_(other=other, alpha=2)`,
+	"module::BatchNorm1d_0.pth": `
+		input = tensor((3, 2), torch.float64, uniform(-1.0, 1.0, key=K, kinks=True, special=["zeros", "nan"]))
+		step0 = torch.nn.BatchNorm1d(num_features=2, momentum=None)
+		step1 = step0.eval()
+		result = step1(input)`,
+	"states::LSTM_0.pth": `
+		hx0 = tensor((1, 1, 3), torch.float32, normal(0.0, 1.0, key=K))
+		hx1 = tensor((1, 1, 3), torch.float32, normal(0.0, 1.0, key=K))
+		input = tensor((4, 1, 2), torch.float32, normal(0.0, 1.0, key=K), requires_grad=True)
+		step0 = torch.nn.LSTM(input_size=2, hidden_size=3)
+		result = step0(input, hx=(hx0, hx1))
+		step2 = result[0]
+		step2.backward(uniform(-1.0, 1.0, key=K))`,
 	"grad::relu_0.pth": `
 		input = tensor((4, 3), torch.float64, uniform(0.0, 1.0, key=K), strides=(1, 5), requires_grad=True)
 		result = torch.nn.functional.relu(input=input)
-		result.backward()
+		result.backward(uniform(-1.0, 1.0, key=K))
 		in place
 		input = tensor((4, 3), torch.float64, uniform(0.0, 1.0, key=K), strides=(1, 5))
 		result = torch.nn.functional.relu(input=input, inplace=True)`,
@@ -92,7 +111,7 @@ var programTexts = map[string]string{
 		input = tensor((5,), torch.float32, normal(0.0, 1.0, key=K), requires_grad=True)
 		result = torch.sort(input=input)
 		step1 = result[0]
-		step1.backward()`,
+		step1.backward(uniform(-1.0, 1.0, key=K))`,
 	"definite::cholesky_ex_0.pth": `
 		input = tensor((3, 3), torch.float32, gram(0.001, 4.0, key=K))
 		result = torch.linalg.cholesky_ex(input=input)`,
@@ -132,16 +151,10 @@ func programCases(t *testing.T) map[string]*config.Case {
 func body(p *program.Program) string {
 	_, text, _ := strings.Cut(p.String(), "case(")
 	_, text, _ = strings.Cut(text, "\n")
-	for i := range p.Inputs {
-		in := &p.Inputs[i]
-		was := in.String()
-		if head, tail, ok := strings.Cut(was, "key="); ok {
-			tail = strings.TrimLeft(tail, "0123456789")
-			text = strings.Replace(text, was, head+"key=K"+tail, 1)
-		}
-	}
-	return text
+	return keyOf.ReplaceAllString(text, "key=K")
 }
+
+var keyOf = regexp.MustCompile(`key=[0-9]+`)
 
 func TestProgram(t *testing.T) {
 	cases := programCases(t)

@@ -95,6 +95,9 @@ func newBundle(f *Finding) (*Bundle, error) {
 	if err := b.addScripts(f, p); err != nil {
 		return nil, err
 	}
+	if err := b.addRaw(f); err != nil {
+		return nil, err
+	}
 	return b, b.seal()
 }
 

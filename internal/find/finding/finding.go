@@ -10,6 +10,7 @@ import (
 	"plumb/internal/find/shrink"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // Group is the failing cases of one test that fail alike.
@@ -28,6 +29,9 @@ const maxKept = 200
 
 // Collector gathers the groups of a run from its records.
 type Collector struct {
+	// Smallest makes the smallest failing program of a group its first.
+	Smallest bool
+
 	groups  []*Group
 	current []*Group // of the running test
 	passing map[string][]*program.Program
@@ -39,6 +43,9 @@ func (c *Collector) Record(r *verdict.Record, fails bool) {
 	case fails:
 		g := c.group(r)
 		g.Count++
+		if c.Smallest && size(r.Program) < size(g.First.Program) {
+			g.First = r
+		}
 		if len(g.Failing) < maxKept {
 			g.Failing = append(g.Failing, r.Program)
 		}
@@ -48,6 +55,15 @@ func (c *Collector) Record(r *verdict.Record, fails bool) {
 		}
 		c.passing[r.Candidate] = append(c.passing[r.Candidate], r.Program)
 	}
+}
+
+// size is the number of elements of a program's inputs.
+func size(p *program.Program) int {
+	n := 0
+	for i := range p.Inputs {
+		n += tensor.NumElements(p.Inputs[i].Shape)
+	}
+	return n
 }
 
 func (c *Collector) group(r *verdict.Record) *Group {
