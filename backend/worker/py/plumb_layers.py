@@ -244,7 +244,7 @@ def stacked(m, name, x, *more):
     """Applies copies of a layer, each of which has its own state."""
     layer = m.arguments[name]
     if m.arguments["norm"] is not None:
-        raise Unsupported("no %s with a norm" % m.target)
+        raise Unsupported("no %s with a norm, whose parameters are those of two modules" % m.target)
     for i in range(m.arguments["num_layers"]):
         x = m.part("layers.%d." % i, layer.target[len("torch.nn."):], **layer.arguments)(x, *more)
     return x

@@ -26,7 +26,8 @@ class MindSpore(plumb_subject.Adapter):
     own = functional = True
     table = plumb_subject.table("mindspore.json")
     gaps = ("unregistered", "not support", "unsupported", "Unsupported", "not implemented", "Not implement", "only support", "KernelMod Init Failed",
-            "Create kernelmod", "unexpected kernel", "could not create a primitive", "greater than 0")  # and what it lacks for empty tensors
+            "Create kernelmod", "unexpected kernel", "could not create a primitive", "bprop not defined", "bad_function_call",
+            "greater than 0")  # the last where a tensor has no elements
 
     def gap(self, e):
         # MindSpore checks arguments, axes, shapes and dtypes by these.
@@ -77,8 +78,41 @@ class MindSpore(plumb_subject.Adapter):
     def size(self, t):
         return t.size
 
+    def undrawn(self, t, training):
+        if training:  # the gradient is computed beside the value
+            raise Unsupported("mindspore draws channels anew whenever it is called, whatever the seed")
+        return t
+
+    def factors(self, scale):
+        return scale if scale is None else float(scale) if isinstance(scale, (int, float)) else tuple(map(float, scale))
+
+    def count(self, v):
+        """Returns a number that has to be whole."""
+        return int(self.check(v, v == v // 1))
+
     def ranked(self, t, n):
-        return self.check(t, len(t.shape) == n)
+        if len(t.shape) != n:
+            raise Unsupported("mindspore has this of %d dimensions alone" % n)
+        return t
+
+    def same(self, a, b):
+        return tuple(a.shape) == tuple(b.shape) and bool(mindspore.ops.equal(*self.alike(a, b)).all())
+
+    def filled(self, t, value):
+        """Returns what has a tensor's shape and dtype, and the elements of another or a number."""
+        if not self.is_tensor(value):
+            return mindspore.ops.full_like(t, value)
+        return mindspore.ops.broadcast_to(value.astype(t.dtype), t.shape)
+
+    def put(self, t, index, value):
+        """Returns a tensor but for the elements at an index."""
+        t = t.copy()
+        t[self.index(t, tuple(index) if isinstance(index, list) else index)] = value.astype(t.dtype) if self.is_tensor(value) else value
+        return t
+
+    def rolled(self, t, shifts, dims):
+        axes = self.axes(dims)
+        return mindspore.numpy.roll(t, self.one(shifts) if axes is None else self.each(shifts, len(self.listed(axes))), axes)
 
     def along(self, index, t, dim):
         """Returns indices in a tensor's shape but for one dimension: MindSpore broadcasts none."""
@@ -105,11 +139,13 @@ class MindSpore(plumb_subject.Adapter):
         for i in index if isinstance(index, tuple) else (index,):
             if i is Ellipsis:
                 break
-            if self.is_tensor(i):
-                self.inside(i, t.shape[axis])
+            mask = self.is_tensor(i) and i.dtype == mindspore.bool_
+            if self.is_tensor(i) and not mask:
+                held = i.asnumpy()
+                self.check(i, bool(((held >= -t.shape[axis]) & (held < t.shape[axis])).all()))
             elif isinstance(i, int) and not isinstance(i, bool):
                 self.check(i, -t.shape[axis] <= i < t.shape[axis])
-            axis += i is not None
+            axis += len(i.shape) if mask else i is not None
         return index
 
     def images(self, t, n):
@@ -130,9 +166,30 @@ class MindSpore(plumb_subject.Adapter):
         return 0 if n is None else n
 
     def conv(self, kind, n, t, weight, bias, stride, padding, dilation, groups):
-        self.check(padding, not isinstance(padding, str))
+        mode, padding = (padding, 0) if isinstance(padding, str) else ("pad", padding)
         stride, padding, dilation = ((self.one(v) if n == 1 else self.each(v, n)) for v in (stride, padding, dilation))
-        return getattr(mindspore.ops, kind)(self.images(t, n), weight, bias, stride, "pad", padding, dilation, groups)
+        return getattr(mindspore.ops, kind)(self.images(t, n), weight, bias, stride, mode, padding, dilation, groups)
+
+    def conv_transpose(self, t, weight, bias, stride, padding, output_padding, groups, dilation):
+        """Computes it in two dimensions as mindspore.nn.Conv2dTranspose does."""
+        kernel = tuple(weight.shape[2:])
+        stride, padding, more, dilation = (self.each(v, 2) for v in (stride, padding, output_padding, dilation))
+        size = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1
+                for n, s, p, d, k, o in zip(self.images(t, 2).shape[2:], stride, padding, dilation, kernel, more)]
+        call = mindspore.ops.Conv2DTranspose(t.shape[1], kernel, pad_mode="pad", pad=self.sides(padding, 2), stride=stride, dilation=dilation, group=groups)
+        v = call(t, weight, (t.shape[0], weight.shape[1] * groups, *size))
+        return v if bias is None else mindspore.ops.bias_add(v, bias)
+
+    def conv_transpose3d(self, t, weight, bias, stride, padding, output_padding, groups, dilation):
+        stride, padding, more, dilation = (self.each(v, 3) for v in (stride, padding, output_padding, dilation))
+        call = mindspore.ops.Conv3DTranspose(self.images(t, 3).shape[1], weight.shape[1] * groups, tuple(weight.shape[2:]), pad_mode="pad",
+                                             pad=self.sides(padding, 3), stride=stride, dilation=dilation, group=groups, output_padding=more)
+        v = call(t, weight)
+        return v if bias is None else v + mindspore.ops.reshape(bias, (1, -1, 1, 1, 1))
+
+    def radius(self, size):
+        """Returns how many channels on either side a norm over a window of channels takes."""
+        return self.check(size, size % 2 == 1) // 2
 
     def scale(self, weight, shape, t):
         return mindspore.ops.ones(tuple(shape), t.dtype) if weight is None else weight

@@ -69,6 +69,7 @@ class MLX(plumb_subject.Adapter):
 
     def chosen(self, t, index, dim, keepdim):
         """Returns the elements at indices of one dimension, which get the gradient."""
+        index = mx.stop_gradient(index)
         v = mx.take_along_axis(t, index, dim)
         return v if keepdim else mx.squeeze(v, dim), (index if keepdim else mx.squeeze(index, dim)).astype(mx.int64)
 
@@ -77,6 +78,68 @@ class MLX(plumb_subject.Adapter):
         t, index = mx.array(t), self.indexing(t, index)
         t[index] = self.of_dtype(v, t.dtype)
         return t
+
+    def tuple(self, values):
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def filled(self, t, index, dim, value):
+        """Returns a tensor that has a value where an index of one dimension says, be it twice."""
+        dim = self.axis(t, dim)
+        mask = mx.any(mx.reshape(self.inside(index, t.shape[dim]), (-1, 1)) == mx.arange(t.shape[dim]), 0)
+        return mx.where(mx.reshape(mask, (-1, *[1] * (len(t.shape) - dim - 1))), self.of_dtype(value, t.dtype), t)
+
+    def count(self, values):
+        return len(values)
+
+    def line(self, dim):
+        """Returns the one dimension of a vector's norm: that of two is a matrix's."""
+        dims = self.axes(dim)
+        if not isinstance(dims, (int, type(None))) and len(dims) != 1:
+            raise Unsupported("mlx's norm of two axes is that of matrices")
+        return dims
+
+    def rows(self, t, index, dim):
+        """Returns the index of what one dimension's indices choose."""
+        dim = self.axis(t, dim)
+        return (slice(None),) * dim + (self.inside(index, t.shape[dim]),)
+
+    def places(self, t, index, dim):
+        """Returns the places of a tensor to which scatter puts by an index of one dimension."""
+        dim = self.axis(t, dim)
+        each = mx.meshgrid(*[mx.arange(n) for n in index.shape], indexing="ij")
+        return tuple([self.inside(index, t.shape[dim]) if i == dim else e for i, e in enumerate(each)])
+
+    def cut(self, t, dim, start, length):
+        """Returns a slice along one dimension, which MLX would make shorter than asked."""
+        if not 0 <= start <= start + length <= t.shape[dim]:
+            raise Unsupported("mlx checks no bounds")
+        return t[self.sliced(t, dim, start, start + length, 1)]
+
+    def windows(self, n, size, step):
+        """Returns the places of each window along a dimension."""
+        if not 0 < size <= n or step < 1:
+            raise Unsupported("mlx checks no windows")
+        return mx.arange(0, n - size + 1, step)[:, None] + mx.arange(size)
+
+    def ends(self, n, sections):
+        """Returns where sections end, the first of which are the longer ones."""
+        return [n // sections * i + min(i, n % sections) for i in range(1, sections)]
+
+    def loss(self, t, reduction, shape):
+        return {"none": lambda t: mx.reshape(t, shape), "mean": mx.mean, "sum": mx.sum}[reduction](t)
+
+    def resized(self, t, size, scale, mode, align, antialias):
+        """Resizes images, which MLX does by factors."""
+        kinds = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+        image = t.shape[2:]
+        if mode not in kinds or len(image) < 1:
+            raise Unsupported("mlx has no interpolation %s" % mode)
+        scale = [s / d for s, d in zip(self.each(size, len(image)), image)] if size is not None else scale
+        scale = [float(f) for f in (scale if isinstance(scale, (list, tuple)) else [scale] * len(image))]
+        if any(int(f * d) != f * d or mode == "nearest" and f % 1 for f, d in zip(scale, image)):
+            raise Unsupported("mlx has its own places for this factor")
+        scale = tuple(scale)
+        return self.second(nn.Upsample(scale, kinds[mode], bool(align), bool(antialias))(self.last(t)))
 
     def over_last(self, t, normalized_shape):
         if len(normalized_shape) != 1 or t.shape[-1] != normalized_shape[0]:

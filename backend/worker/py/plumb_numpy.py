@@ -29,7 +29,12 @@ class Numpy(plumb_subject.Adapter):
         return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError, OverflowError))
 
     def seed(self, n):
-        pass
+        self.random = np.random.RandomState(n % (1 << 32))
+
+    def memory_format(self, name):
+        if name != "contiguous_format":
+            raise Unsupported("numpy has no %s" % name)
+        return name
 
     def dtype(self, name):
         if name == "bfloat16":
@@ -60,6 +65,47 @@ class Numpy(plumb_subject.Adapter):
 
     def of_dtype(self, v, dtype):
         return np.asarray(v).astype(dtype)
+
+    def tuple(self, values):
+        return tuple(values)
+
+    def same(self, a, b):
+        return bool(np.array_equal(a, b))
+
+    def put(self, t, index, value):
+        """Returns a tensor but for the elements at an index."""
+        t = np.array(t)
+        t[index] = value
+        return t
+
+    def combined(self, function, t, index, values):
+        """Returns a tensor in which each value is combined with the element at its index."""
+        t = np.array(t)
+        function.at(t, index, values)
+        return t
+
+    def rows(self, t, index, dim):
+        """Returns the index of what one dimension's indices choose."""
+        return (slice(None),) * self.axis(t, dim) + (index,)
+
+    def places(self, t, index, dim):
+        """Returns the places of a tensor to which scatter puts by an index of one dimension."""
+        each = list(np.indices(index.shape))
+        each[self.axis(t, dim)] = index
+        return tuple(each)
+
+    def cut(self, t, dim, start, length):
+        """Returns a slice along one dimension, which NumPy would make shorter than asked."""
+        if not 0 <= start <= start + length <= t.shape[dim]:
+            raise Unsupported("numpy checks no bounds of slices")
+        return t[self.sliced(t, dim, start, start + length, 1)]
+
+    def line(self, dim):
+        """Returns the one dimension of a vector's norm: that of two is a matrix's."""
+        dims = self.axes(dim)
+        if not isinstance(dims, (int, type(None))) and len(dims) != 1:
+            raise Unsupported("numpy's norm of two axes is that of matrices")
+        return dims if isinstance(dims, (int, type(None))) else dims[0]
 
 
 adapter = Numpy

@@ -10,7 +10,7 @@ import plumb_onnxfile as onnxfile
 import plumb_subject
 from plumb_names import Unsupported
 from plumb_onnxengine import ENGINES
-from plumb_onnxrules import Rules
+from plumb_onnxwords import Parts
 from plumb_table import promoted
 
 SESSIONS = 256  # compiled models that are kept
@@ -36,7 +36,7 @@ class Node:
         self.results = [Tensor(None) for _ in range(outputs)]
 
 
-class ONNX(Rules, plumb_subject.Adapter):
+class ONNX(Parts, plumb_subject.Adapter):
     tensor_class = Tensor
     own = functional = True
     gradients = "program"
@@ -51,9 +51,6 @@ class ONNX(Rules, plumb_subject.Adapter):
     def gap(self, e):
         # Engines refuse by these what an operator of ONNX's does not take.
         return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError)) or type(e).__name__ in self.engine.refusals
-
-    def seed(self, n):
-        pass
 
     def dtype(self, name):
         if name not in onnxfile.TYPES or name in self.engine.absent:
@@ -187,7 +184,7 @@ class ONNX(Rules, plumb_subject.Adapter):
 
     def inside(self, index):
         """Returns an index without negative numbers, which ONNX counts from the end."""
-        return self.check(index, index.dtype == np.int64 and not (index.value < 0).any())
+        return self.check(index, index.dtype.kind == "i" and not (index.value < 0).any())
 
     def spatial(self, kind, n, t, *rest, outputs=1, **attributes):
         """Runs an operator on images of n dimensions, which may be without a batch."""
@@ -334,12 +331,14 @@ class ONNX(Rules, plumb_subject.Adapter):
         return t
 
     def resized(self, t, size, scale, mode, align):
-        """Resizes images as PyTorch does when it is given sizes."""
-        n, size = t.ndim - 2, self.given(size)
+        """Resizes images to sizes, or by factors."""
+        n = t.ndim - 2
         kinds = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
-        self.check(t, n > 0 and scale is None and {"nearest": n, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) == n)
+        self.check(t, n > 0 and {"nearest": n, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) == n)
         where = "asymmetric" if mode == "nearest" else "align_corners" if align else "pytorch_half_pixel" if mode != "bicubic" else "half_pixel"
-        return self.op("Resize", t, None, None, [*t.shape[:2], *self.each(size, n)], mode=kinds[mode], nearest_mode="floor",
+        scales = None if scale is None else Tensor(np.array([1, 1, *self.scaled(scale, n)], np.float32), True)
+        sizes = [*t.shape[:2], *self.each(size, n)] if scale is None else None
+        return self.op("Resize", t, None, scales, sizes, mode=kinds[mode], nearest_mode="floor",
                        coordinate_transformation_mode=where, cubic_coeff_a=-0.75)
 
 

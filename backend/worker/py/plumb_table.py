@@ -10,8 +10,8 @@ adapter. What the call does not mention has to be given as PyTorch's default. An
 entry may also be a list of entries, of which the first that takes the arguments
 serves, or an object: the `call`, the `dtypes` that the framework has of it, or
 their categories (floats, integers, complex, bool), `when` arguments have which
-values, and `ints` where integers reach it as they are, though PyTorch computes
-in the default dtype.
+values, `ignores` arguments that change nothing there, and `ints` where integers
+reach it as they are, though PyTorch computes in the default dtype.
 
 operators.json, written from Plumb's own table, says what PyTorch's parameters
 are; modules.json says what modules compute.
@@ -200,7 +200,7 @@ class Entry:
         self.dtypes = {d for name in entry.get("dtypes", ()) for d in GROUPS.get(name, (name,))}
         self.when, self.inputs, self.rank = entry.get("when", {}), entry.get("input", ["input"]), entry.get("rank")
         self.tree = ast.parse(entry["call"], mode="eval").body
-        self.read = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}
+        self.read = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}.union(entry.get("ignores", ()))
 
     def refuses(self, adapter, bound, defaults):
         """Returns why the entry does not take the arguments, or None."""
@@ -361,7 +361,7 @@ class Evaluation:
         if self.holds(node) and type(node) is not ast.Name:  # pad(input, pad)
             return self.of(node)
         path = ast.unparse(node)
-        return getattr(self.adapter, path[5:]) if path.startswith("self.") else self.adapter.member(path)
+        return operator.attrgetter(path[5:])(self.adapter) if path.startswith("self.") else self.adapter.member(path)
 
     def holds(self, node):
         """Tells whether an expression is an argument's attribute or what a call returns, not a path."""
@@ -404,17 +404,23 @@ def defaults_of(ident):
 
 def make(adapter, changed, ident, data, bound):
     """Makes a call of an operator, which changes a tensor in place where one is `changed`."""
-    why = "%s has no %s" % (adapter.name, ident)
-    defaults = defaults_of(ident)
+    whys, defaults = [], defaults_of(ident)
     for entry in entries(adapter, ident):
-        why = entry.refuses(adapter, bound, defaults)
+        given = floated(adapter, bound) if data.get("floats") and not entry.ints else bound
+        why = entry.refuses(adapter, given, defaults)
         if why is None:
-            if data.get("floats") and not entry.ints:
-                bound = floated(adapter, bound)
-            return entry.call(adapter, dict({n: d for n, d in defaults.items() if d is not REQUIRED}, **bound), changed)
+            return entry.call(adapter, dict({n: d for n, d in defaults.items() if d is not REQUIRED}, **given), changed)
+        whys.append(why)
     if ident in STEPS and not entries(adapter, ident):
         return STEPS[ident](adapter, **bound)
-    raise Unsupported(why)
+    raise Unsupported(reason(ident, whys) if whys else "%s has no %s" % (adapter.name, ident))
+
+
+def reason(ident, whys):
+    """Returns why no entry takes the arguments: what the first misses that is there for them, or all that there is."""
+    begin, end = "%s is there for " % ident, " alone"
+    others = [why for why in whys if not why.startswith(begin)]
+    return others[0] if others else begin + " or ".join(dict.fromkeys([why[len(begin):-len(end)] for why in whys])) + end
 
 
 def floated(adapter, bound):

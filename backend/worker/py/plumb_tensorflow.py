@@ -1,5 +1,6 @@
 """TensorFlow: its functions are in tensorflow.json, its gradients are tf.GradientTape of the program."""
 
+import math
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -132,14 +133,14 @@ class TensorFlow(plumb_subject.Adapter):
     def biased(self, t, bias):
         return t if bias is None else tf.nn.bias_add(t, bias)
 
-    def transposed(self, t, weight, stride, padding, beyond):
+    def transposed(self, t, weight, stride, padding, beyond, dilation):
         """Returns a transposed convolution; TensorFlow's own padding depends on the size that is wanted."""
         n = len(t.shape) - 2
-        stride, padding = self.each(stride, n), self.each(padding, n)
-        size = [(d - 1) * s + k + b for d, s, k, b in zip(t.shape[1:-1], stride, weight.shape[2:], self.each(beyond, n))]
+        stride, padding, dilation = self.each(stride, n), self.each(padding, n), self.each(dilation, n)
+        size = [(d - 1) * s + a * (k - 1) + 1 + b for d, s, k, a, b in zip(t.shape[1:-1], stride, weight.shape[2:], dilation, self.each(beyond, n))]
         if any(s > k for s, k in zip(stride, weight.shape[2:])):
             raise Unsupported("tensorflow wants kernels as long as strides")
-        out = tf.nn.conv_transpose(t, self.filters(weight), [t.shape[0], *size, weight.shape[1]], stride, "VALID")
+        out = tf.nn.conv_transpose(t, self.filters(weight), [t.shape[0], *size, weight.shape[1]], stride, "VALID", dilations=dilation)
         return out[tuple([slice(None), *[slice(p, d - p) for p, d in zip(padding, size)]])]
 
     def reduced(self, t, reduction):
@@ -203,6 +204,92 @@ class TensorFlow(plumb_subject.Adapter):
         if not p > 0:
             raise Unsupported("tensorflow has norms of positive orders alone")
         return p
+
+    def kept(self, t, size, n):
+        """Returns the sizes of a pooling, of which None is the image's own."""
+        return [d if s is None else s for s, d in zip(self.each(size, n), t.shape[2:])]
+
+    def channels(self, t, n):
+        """Returns the shape of what is drawn for each channel."""
+        return [*self.of_rank(t, n + 2).shape[:2], *[1] * n]
+
+    def pieces(self, n, sections):
+        return [n // sections + (i < n % sections) for i in range(sections)]
+
+    def order(self, t, dims):
+        return [self.axis(t, d) for d in dims]
+
+    def won(self, t, kernel, stride, padding):
+        """Returns maxima and their places in the planes of images, which TensorFlow counts with the padding and the channels."""
+        image = self.padded(self.spatial(t, 2), padding, -math.inf)
+        values, places = tf.nn.max_pool_with_argmax(image, kernel, stride, "VALID", output_dtype=tf.int64, include_batch_in_index=False)
+        rows, columns = tf.unravel_index(tf.reshape(places // image.shape[3], [-1]), tf.constant(image.shape[1:3], tf.int64))
+        places = (rows - padding[0]) * t.shape[3] + columns - padding[1]
+        return self.second(values), self.second(tf.reshape(places, values.shape))
+
+    def group_norm(self, t, groups, weight, bias, eps):
+        norm = tf.keras.layers.GroupNormalization(groups, axis=1, epsilon=eps, center=False, scale=False, dtype=t.dtype.name)
+        shape = [-1] + [1] * (len(t.shape) - 2)
+        out = norm(t) if weight is None else norm(t) * tf.reshape(weight, shape)
+        return out if bias is None else out + tf.reshape(bias, shape)
+
+    def scattered(self, function, t, index, dim, source):
+        """Puts slices along one dimension where an index of it says."""
+        moved = tf.experimental.numpy.moveaxis(t, dim, 0)
+        if not self.is_tensor(source) or not len(source.shape):
+            source = tf.fill([*index.shape, *moved.shape[1:]], self.number(source, t))
+        else:
+            source = tf.experimental.numpy.moveaxis(source, dim, 0)
+        return tf.experimental.numpy.moveaxis(self.member(function)(moved, tf.expand_dims(self.of_rank(index, 1), 1), source), 0, dim)
+
+    def equal(self, a, b):
+        return a.shape == b.shape and bool(tf.reduce_all(tf.equal(*self.alike(a, b))))
+
+    def parts_of(self, t, index):
+        """Lists what an index says of each dimension, None where there is a new one."""
+        parts = [tf.constant(i) if isinstance(i, list) else i for i in (index if isinstance(index, tuple) else [index])]
+        used = sum(len(i.shape) if self.is_tensor(i) and i.dtype == tf.bool else i is not None and i is not Ellipsis for i in parts)
+        at = next((k for k, i in enumerate(parts) if i is Ellipsis), len(parts))
+        parts[at:at + 1] = [slice(None)] * (len(t.shape) - used)
+        return parts
+
+    def read(self, t, index):
+        """Reads by numbers, slices, None, an ellipsis, and by one mask, one tensor of integers, or several before all else."""
+        parts = self.parts_of(t, index)
+        found = [k for k, i in enumerate(parts) if self.is_tensor(i)]
+        if not found:
+            return t[tuple(parts)]
+        first, k, axis = parts[found[0]], found[0], sum(i is not None for i in parts[:found[0]])
+        if any(type(i) is int for i in parts):
+            raise Unsupported("tensorflow reads by tensors or by numbers")
+        if len(found) > 1:
+            if found != list(range(len(found))):
+                raise Unsupported("tensorflow reads by several tensors that come first")
+            each = tf.experimental.numpy.broadcast_arrays(*[self.counted(i, n) for i, n in zip(parts[:len(found)], t.shape)])
+            return tf.gather_nd(t, tf.stack(each, -1))[(slice(None),) * len(each[0].shape) + tuple(parts[len(found):])]
+        mask = first.dtype == tf.bool
+        t = tf.boolean_mask(t, first, axis=axis) if mask else tf.gather(t, self.counted(first, t.shape[axis]), axis=axis)
+        return t[tuple(parts[:k] + [slice(None)] * (1 if mask else len(first.shape)) + parts[k + 1:])]
+
+    def elements(self, t):
+        return math.prod(t.shape)
+
+    def one_or_all(self, indices):
+        return indices[0] if len(indices) == 1 else tuple(indices)
+
+    def counted(self, index, n):
+        """Returns an index counted from the first."""
+        return tf.where(index < 0, index + n, index)
+
+    def put(self, t, index, value):
+        """Returns a tensor but for the elements at an index."""
+        if self.is_tensor(index) and index.dtype == tf.bool:
+            mask = tf.reshape(index, [*index.shape, *[1] * (len(t.shape) - len(index.shape))])
+            return tf.where(mask, self.number(self.of_rank(value, 0) if self.is_tensor(value) else value, t), t)
+        key = tuple([self.array(i) if self.is_tensor(i) else i for i in (index if isinstance(index, tuple) else (index,))])
+        places = np.arange(math.prod(t.shape)).reshape(t.shape)[key]
+        values = tf.reshape(tf.broadcast_to(self.number(value, t), places.shape), [-1])
+        return tf.reshape(tf.tensor_scatter_nd_update(tf.reshape(t, [-1]), places.reshape(-1, 1), values), t.shape)
 
     def attention(self, query, key, value, mask, causal, scale):
         heads = [tf.transpose(self.of_rank(t, 4), [0, 2, 1, 3]) for t in (query, key, value)]

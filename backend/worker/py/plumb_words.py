@@ -1,5 +1,7 @@
 """What the calls of a table use, as self.NAME: parts of what PyTorch's arguments mean."""
 
+import math
+
 from plumb_names import Unsupported
 from plumb_table import GROUPS, promoted
 
@@ -79,6 +81,11 @@ class Words:
         """Returns the shape of a tensor whose dimension becomes several."""
         dim = self.axis(t, dim)
         return tuple(t.shape[:dim]) + tuple(sizes) + tuple(t.shape[dim + 1:])
+
+    def flat(self, t, start, end):
+        """Returns the shape of a tensor some dimensions of which become one."""
+        first, last = self.axis(t, start), self.axis(t, end)
+        return (*t.shape[:first], math.prod(t.shape[first:last + 1]), *t.shape[last + 1:])
 
     def repeats(self, t, repeats):
         if len(repeats) < len(t.shape):

@@ -1,0 +1,212 @@
+"""What calls of onnx.json use: how elements are moved, put in places and drawn in operators of ONNX."""
+
+import math
+
+import numpy as np
+import plumb_onnxfile as onnxfile
+from plumb_names import Unsupported
+from plumb_onnxrules import Rules
+
+
+class Places:
+    """The part of an adapter that moves elements and puts some in the place of others."""
+
+    def moved(self, t, source, destination):
+        """Moves dimensions; the others keep their order."""
+        source, destination = ([self.axis(t, d) for d in self.listed(v)] for v in (source, destination))
+        self.check(t, len(set(source)) == len(source) == len(destination) == len(set(destination)))
+        axes = [d for d in range(t.ndim) if d not in source]
+        for to, of in sorted(zip(destination, source)):
+            axes.insert(to, of)
+        return self.permuted(t, axes)
+
+    def rolled(self, t, shifts, dims):
+        """Rolls along dimensions, or along all as one."""
+        dims = self.listed(dims)
+        if not dims:
+            return self.reshape(self.rolled(self.flatten(t, 0, -1), shifts, [0]), t.shape)
+        for shift, dim in zip(self.each(shifts, len(dims)), dims):
+            start = t.shape[dim] - shift % max(t.shape[dim], 1)
+            t = self.op("Concat", self.cut(t, dim, start, t.shape[dim]), self.cut(t, dim, 0, start), axis=dim)
+        return t
+
+    def turned(self, t, k, dims):
+        """Rotates in the plane of two dimensions, k times by 90 degrees."""
+        first, second = dims
+        if k % 2 == 0:
+            return self.flipped(t, dims if k % 4 else ())
+        swapped = self.swapped(t, first, second)
+        return self.flipped(swapped, [first if k % 4 == 1 else second])
+
+    def windows(self, t, dim, size, step):
+        """Returns all windows along a dimension, their elements last."""
+        dim = self.axis(t, dim)
+        starts = np.arange(0, t.shape[dim] - size + 1, step)
+        found = self.op("Gather", t, self.literal(starts[:, None] + np.arange(size), np.int64), axis=dim)
+        return self.moved(found, dim + 1, t.ndim)
+
+    def diagonal(self, t, offset, first, second):
+        """Returns a diagonal of the planes of two dimensions as the last dimension."""
+        planes = self.moved(t, [first, second], [t.ndim - 2, t.ndim - 1])
+        rows, columns = planes.shape[-2:]
+        places = np.arange(rows * columns).reshape(rows, columns).diagonal(offset)
+        return self.op("Gather", self.reshape(planes, (*planes.shape[:-2], rows * columns)), self.literal(places, np.int64), axis=t.ndim - 2)
+
+    def repeated(self, t, repeats, dim):
+        """Repeats each element along a dimension, or each of all."""
+        if dim is None:
+            return self.repeated(self.flatten(t, 0, -1), repeats, 0)
+        places = np.repeat(np.arange(t.shape[dim]), repeats.value if self.is_tensor(repeats) else repeats)
+        return self.op("Gather", t, self.literal(places, np.int64), axis=dim)
+
+    def shuffled(self, t, shape, axes, result):
+        """Takes dimensions apart and joins them in another order."""
+        return self.reshape(self.permuted(self.reshape(t, shape), axes), result)
+
+    def unshuffled(self, t, n):
+        batch, channels, height, width = self.ranked(t, 4).shape
+        self.check(t, height % n == 0 and width % n == 0)
+        return self.shuffled(t, (batch, channels, height // n, n, width // n, n), (0, 1, 3, 5, 2, 4), (batch, channels * n * n, height // n, width // n))
+
+    def grouped(self, t, groups):
+        self.check(t, t.ndim > 2 and t.shape[1] % groups == 0)
+        rest = range(3, t.ndim + 1)
+        return self.shuffled(t, (t.shape[0], groups, t.shape[1] // groups, *t.shape[2:]), (0, 2, 1, *rest), t.shape)
+
+    def pieces(self, t, where, dim):
+        """Splits into a number of parts, the first of which are the longer ones, or before each of the places."""
+        n = t.shape[self.axis(t, dim)]
+        if isinstance(where, int):
+            sizes = [n // where + (i < n % where) for i in range(where)]
+        else:
+            ends = [max(0, min(n, i + n if i < 0 else i)) for i in where] + [n]
+            sizes = [b - a for a, b in zip([0, *ends], ends)]
+        return self.parts(t, sizes, dim)
+
+    def least(self, t, n):
+        """Returns a tensor of at least n dimensions, as atleast_1d, 2d and 3d do."""
+        shape = t.shape
+        if t.ndim < n:
+            shape = {0: (1,) * n, 1: (1,) * (n > 1) + shape + (1,) * (n - 2), 2: shape + (1,)}[t.ndim]
+        return self.reshape(t, shape)
+
+    def together(self, tensors, dim, ranks):
+        """Joins tensors of at least some dimensions."""
+        return self.op("Concat", *self.alike(*[self.least(t, ranks) for t in tensors]), axis=dim)
+
+    def columns(self, tensors):
+        return self.op("Concat", *self.alike(*[self.reshape(t, (-1, 1)) if t.ndim < 2 else t for t in tensors]), axis=1)
+
+    def common(self, tensors):
+        shape = np.broadcast_shapes(*[t.shape for t in tensors])
+        return tuple([self.expand(t, shape) for t in tensors])
+
+    def grid(self, tensors):
+        sizes = [math.prod(self.ranked(t, 0, 1).shape) for t in tensors]
+        return tuple([self.expand(self.reshape(t, (1,) * i + (n,) + (1,) * (len(sizes) - i - 1)), sizes) for i, (t, n) in enumerate(zip(tensors, sizes))])
+
+    def powered(self, t, n):
+        """Multiplies a matrix by itself."""
+        self.check(t, n > 0 and t.ndim > 1 and t.shape[-1] == t.shape[-2])
+        found = t
+        for _ in range(n - 1):
+            found = self.op("MatMul", found, t)
+        return found
+
+    def filled_with(self, t, value):
+        """Returns what has a tensor's shape and dtype, and the elements of another or a number."""
+        return self.expand(self.to(value, t.dtype), t.shape) if self.is_tensor(value) else self.op("Expand", self.full((), value, t.dtype), t.shape)
+
+    def put(self, t, index, value):
+        """Returns a tensor but for the elements at an index of numbers, slices and tensors of integers, or at one mask."""
+        if self.is_tensor(index) and index.dtype == bool:
+            mask = self.reshape(index, index.shape + (1,) * (t.ndim - index.ndim))
+            self.check(value, not self.is_tensor(value) or value.size == 1)
+            return self.op("Where", mask, self.to(self.reshape(value, ()), t.dtype) if self.is_tensor(value) else self.full((), value, t.dtype), t)
+        parts = tuple(index) if isinstance(index, (tuple, list)) else (index,)
+        self.check(t, not any(self.is_tensor(i) and i.dtype == bool for i in parts))
+        places = np.arange(t.size).reshape(t.shape)[tuple([i.value if self.is_tensor(i) else i for i in parts])]
+        value = self.expand(self.to(value, t.dtype), places.shape) if self.is_tensor(value) else self.full(places.shape, value, t.dtype)
+        flat = self.op("ScatterElements", self.flatten(t, 0, -1), self.literal(places.reshape(-1), np.int64), self.flatten(value, 0, -1))
+        return self.reshape(flat, t.shape)
+
+    def unpooled(self, n, t, indices, kernel, stride, padding, size):
+        """Puts what pooling took back to its places, which PyTorch counts in each plane."""
+        kernel, stride, padding = self.each(kernel, n), self.each(stride or kernel, n), self.each(padding, n)
+        inner = self.ranked(t, n + 2).shape[2:]
+        size = tuple(size)[-n:] if size else [(m - 1) * s - 2 * p + k for m, k, s, p in zip(inner, kernel, stride, padding)]
+        planes = np.arange(math.prod(t.shape[:2])).reshape(t.shape[:2] + (1,) * n) * math.prod(size)
+        places = self.op("Add", self.inside(indices), self.literal(planes, np.int64))
+        return self.op("MaxUnpool", t, places, [*t.shape[:2], *size], kernel_shape=kernel, strides=stride, pads=padding * 2)
+
+    def adaptively_won(self, n, t, output_size):
+        image = self.ranked(t, n + 1, n + 2).shape[-n:]
+        sizes = [d if s is None else s for d, s in zip(image, self.each(output_size, n))]
+        self.check(t, all(s > 0 and d % s == 0 for d, s in zip(image, sizes)))
+        return self.won("MaxPool", n, t, [d // s for d, s in zip(image, sizes)], None, 0)
+
+    def scaled(self, scale, n):
+        """Returns the factor of each dimension."""
+        return [scale] * n if isinstance(scale, (int, float)) else self.check(scale, len(scale) == n)
+
+    def uniques(self, t, dim, *which):
+        """Returns the sorted elements of a tensor, each once, and their places or counts."""
+        along = {} if dim is None else {"axis": dim}
+        found = self.op("Unique", t if along else self.flatten(t, 0, -1), sorted=1, outputs=4, **along)
+        parts = {"values": found[0], "inverse": found[2] if along else self.reshape(found[2], t.shape), "counts": found[3]}
+        return parts["values"] if not which else tuple([parts["values"], *[parts[w] for w in which]])
+
+    def placed_at(self, t, index, dim, value):
+        """Returns a tensor with one value wherever an index points along a dimension."""
+        shape = tuple(index.size if i == self.axis(t, dim) else d for i, d in enumerate(t.shape))
+        value = self.expand(self.to(value, t.dtype), shape) if self.is_tensor(value) else self.full(shape, value, t.dtype)
+        return self.op("ScatterElements", t, self.along(self.ranked(index, 1), value, dim), value, axis=dim)
+
+    def masked(self, t, mask):
+        """Returns the elements of a tensor and those of its mask as vectors."""
+        shape = np.broadcast_shapes(t.shape, mask.shape)
+        return [self.flatten(self.expand(v, shape), 0, -1) for v in (t, mask)]
+
+    def each_row(self, t):
+        return self.unbind(t, 0)
+
+    def same(self, a, b):
+        if a.shape != b.shape:
+            return False
+        return bool(self.op("ReduceMin", self.cast(self.op("Equal", *self.alike(a, b)), "int32"), keepdims=0).value) if a.size else True
+
+
+class Draws:
+    """The part of an adapter that draws: each call has a seed of its own, the same whenever the program runs."""
+
+    drawn, seeded = 0, 0
+
+    def seed(self, n):
+        self.seeded, self.drawn = n, 0
+
+    def key(self):
+        """Returns the seed of a call, which ONNX takes as a float."""
+        self.drawn += 1
+        return float((self.seeded * 1021 + self.drawn * 7919) % (1 << 24))
+
+    def draw(self, kind, size, dtype, **attributes):
+        self.check(dtype, dtype.kind == "f")
+        return self.op(kind, shape=list(size), dtype=onnxfile.TYPES[dtype.name], seed=self.key(), **attributes)
+
+    def bernoulli(self, probabilities, dtype):
+        return self.op("Bernoulli", probabilities, dtype=onnxfile.TYPES[dtype.name], seed=self.key())
+
+    def sampled(self, t, n):
+        """Draws places by weights."""
+        if t.ndim not in (1, 2):
+            raise Unsupported("weights of %d dimensions" % t.ndim)
+        rows = self.op("Log", t if t.ndim == 2 else self.op("Unsqueeze", t, [0]))
+        found = self.op("Multinomial", rows, sample_size=n, dtype=onnxfile.TYPES["int64"], seed=self.key())
+        return found if t.ndim == 2 else self.op("Squeeze", found, [0])
+
+    def dropped(self, t, p, training):
+        return self.op("Dropout", t, self.full((), p, np.float32), self.full((), training, np.bool_), seed=int(self.key()))
+
+
+class Parts(Draws, Places, Rules):
+    """What the adapter has beside what is asked of every adapter."""
