@@ -20,6 +20,7 @@ class Numpy(plumb_subject.Adapter):
     own = functional = True
     gradients = "program"
     table = plumb_subject.table("numpy.json")
+    random = np.random.RandomState()
     trapezoid = staticmethod(getattr(np, "trapezoid", None) or np.trapz)  # its name in 2.0 and before
 
     def is_tensor(self, v):
@@ -29,7 +30,7 @@ class Numpy(plumb_subject.Adapter):
         return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError, OverflowError))
 
     def seed(self, n):
-        self.random = np.random.RandomState(n % (1 << 32))
+        self.random.seed(n % (1 << 32))
 
     def memory_format(self, name):
         if name != "contiguous_format":

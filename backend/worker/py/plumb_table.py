@@ -200,7 +200,8 @@ class Entry:
         self.dtypes = {d for name in entry.get("dtypes", ()) for d in GROUPS.get(name, (name,))}
         self.when, self.inputs, self.rank = entry.get("when", {}), entry.get("input", ["input"]), entry.get("rank")
         self.tree = ast.parse(entry["call"], mode="eval").body
-        self.read = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}.union(entry.get("ignores", ()))
+        self.ignores = entry.get("ignores", ())
+        self.read = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}.union(self.ignores)
 
     def refuses(self, adapter, bound, defaults):
         """Returns why the entry does not take the arguments, or None."""

@@ -1,6 +1,7 @@
 """Prints what the table of a framework with an interface of its own names that is not there."""
 
 import ast
+import operator
 import sys
 
 import plumb_host
@@ -21,14 +22,14 @@ def missing(adapter, ident, entry):
     if ident not in plumb_table.KNOWN["operators"]:
         return ["the operator"]
     params = {p.name for text in plumb_table.KNOWN["operators"][ident]["signatures"] for p in plumb_table.signature(text)}
-    found = [name for name in entry.when if name not in params]
+    found = [name for name in (*entry.when, *entry.ignores) if name not in params]
     found += [type(n).__name__ for n in ast.walk(entry.tree) if not isinstance(n, plumb_table.KINDS)]
     for path in paths(entry.tree):
         head = path.partition(".")[0]
         if head in params or path in DTYPES:
             continue
         try:
-            getattr(adapter, path[5:]) if head == "self" else adapter.member(path)
+            operator.attrgetter(path[5:])(adapter) if head == "self" else adapter.member(path)
         except Exception:
             found.append(path)
     return found + sorted(entry.dtypes - set(DTYPES))
