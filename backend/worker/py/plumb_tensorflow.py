@@ -236,11 +236,13 @@ class TensorFlow(plumb_subject.Adapter):
     def scattered(self, function, t, index, dim, source):
         """Puts slices along one dimension where an index of it says."""
         moved = tf.experimental.numpy.moveaxis(t, dim, 0)
-        if not self.is_tensor(source) or not len(source.shape):
-            source = tf.fill([*index.shape, *moved.shape[1:]], self.number(source, t))
-        else:
-            source = tf.experimental.numpy.moveaxis(source, dim, 0)
+        source = tf.experimental.numpy.moveaxis(source, dim, 0)
         return tf.experimental.numpy.moveaxis(self.member(function)(moved, tf.expand_dims(self.of_rank(index, 1), 1), source), 0, dim)
+
+    def reached(self, t, index, dim):
+        """Tells where an index of one dimension points, be it twice."""
+        hit = tf.reduce_any(tf.equal(tf.range(t.shape[dim], dtype=index.dtype), index[:, None]), 0)
+        return tf.reshape(hit, [-1] + [1] * (len(t.shape) - 1 - self.axis(t, dim)))
 
     def equal(self, a, b):
         return a.shape == b.shape and bool(tf.reduce_all(tf.equal(*self.alike(a, b))))
