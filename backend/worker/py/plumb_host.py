@@ -22,7 +22,7 @@ class Subject:
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
-                "forward_modes": list(self.adapter.forward), "compiling_modes": list(self.adapter.modes),
+                "forward_modes": list(self.adapter.forward), "compiling_modes": [mode for mode in self.adapter.modes if mode not in self.adapter.quick],
                 "features": self.adapter.arrays.FEATURES}
 
     def run_of(self, mode):

@@ -25,7 +25,7 @@ class MLX(plumb_subject.Adapter):
     root, tensor_class = Packages, mx.array
     own = functional = True
     table = plumb_subject.table("mlx.json")
-    modes = {"compile": mx.compile}
+    modes, quick = {"compile": mx.compile}, ("compile",)
 
     def gap(self, e):
         # MLX checks arguments, axes, shapes and dtypes by these, not values.

@@ -73,6 +73,11 @@ class Numpy(plumb_subject.Adapter):
     def same(self, a, b):
         return bool(np.array_equal(a, b))
 
+    def uniques(self, t, counts):
+        """Returns the sorted elements, each once, and where each element is among them: NumPy 1 tells that of a vector."""
+        values, places, *rest = np.unique(t, return_inverse=True, return_counts=counts)
+        return (values, places.reshape(t.shape), *rest)
+
     def put(self, t, index, value):
         """Returns a tensor but for the elements at an index."""
         t = np.array(t)

@@ -39,7 +39,7 @@ class Adapter(Words):
     a tape, `modes` has what runs a function of tensors and modules as one program,
     given it, a list of tensors and the modules. One that has no `gradients`, or none in the modes
     `forward`, is asked for none; where they are "program", Plumb writes them as
-    programs of forward calls. Exceptions of the classes `forms` say, where
+    programs of forward calls. Modes in `quick` cost a new program no more than another case of an old one. Exceptions of the classes `forms` say, where
     a call raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
@@ -59,6 +59,7 @@ class Adapter(Words):
     forward = ()
     watches = False
     modes = {}
+    quick = ()
     calls = {}
 
     @property

@@ -17,6 +17,7 @@ class TensorFlow(plumb_subject.Adapter):
     name, version = "tensorflow", tf.__version__
     root, tensor_class = tf, tf.Tensor
     own = functional = True
+    quick = ("nchw",)
     table = plumb_subject.table("tensorflow.json")
     gaps = ("gradient registry has no entry", "No gradient defined", "Input dims must be", "If you are looking for numpy-related methods")
 
