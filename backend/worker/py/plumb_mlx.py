@@ -9,6 +9,9 @@ import plumb_subject
 from plumb_names import Unsupported
 
 
+UNTOLD = ("Unsupported type", "could not be translated")  # how MLX says that it lacks a dtype, or a mask in the place of an index
+
+
 class Packages:
     """What a table's paths begin with."""
 
@@ -29,7 +32,7 @@ class MLX(plumb_subject.Adapter):
 
     def gap(self, e):
         # MLX checks arguments, axes, shapes and dtypes by these, not values.
-        return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError)) or "not implemented" in str(e).lower()
+        return super().gap(e) or isinstance(e, (TypeError, ValueError, IndexError)) or "not implemented" in str(e).lower() or any(text in str(e) for text in UNTOLD)
 
     def seed(self, n):
         mx.random.seed(n % (1 << 63))
@@ -64,6 +67,12 @@ class MLX(plumb_subject.Adapter):
         """Returns a tensor whose channels are last, as MLX has them."""
         return mx.moveaxis(t, 1, -1)
 
+    def images(self, t, n):
+        """Returns images with a batch, their channels last."""
+        if len(t.shape) != n + 2:
+            raise Unsupported("mlx has batches alone")
+        return self.last(t)
+
     def second(self, t):
         return mx.moveaxis(t, -1, 1)
 
@@ -85,7 +94,8 @@ class MLX(plumb_subject.Adapter):
     def filled(self, t, index, dim, value):
         """Returns a tensor that has a value where an index of one dimension says, be it twice."""
         dim = self.axis(t, dim)
-        mask = mx.any(mx.reshape(self.inside(index, t.shape[dim]), (-1, 1)) == mx.arange(t.shape[dim]), 0)
+        places = mx.reshape(self.inside(index, t.shape[dim]) % t.shape[dim], (-1, 1))
+        mask = mx.any(places == mx.arange(t.shape[dim]), 0)
         return mx.where(mx.reshape(mask, (-1, *[1] * (len(t.shape) - dim - 1))), self.of_dtype(value, t.dtype), t)
 
     def count(self, values):
@@ -126,6 +136,8 @@ class MLX(plumb_subject.Adapter):
         return [n // sections * i + min(i, n % sections) for i in range(1, sections)]
 
     def loss(self, t, reduction, shape):
+        if reduction == "batchmean":
+            raise Unsupported("mlx has no mean over a batch")
         return {"none": lambda t: mx.reshape(t, shape), "mean": mx.mean, "sum": mx.sum}[reduction](t)
 
     def resized(self, t, size, scale, mode, align, antialias):

@@ -205,7 +205,7 @@ class Draws:
         return found if t.ndim == 2 else self.op("Squeeze", found, [0])
 
     def dropped(self, t, p, training):
-        return self.op("Dropout", t, self.full((), p, np.float32), self.full((), training, np.bool_), seed=int(self.key()))
+        return self.op("Dropout", t, self.full((), p, t.dtype), self.full((), training, np.bool_), seed=int(self.key()))
 
 
 class Parts(Draws, Places, Rules):

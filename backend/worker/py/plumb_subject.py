@@ -39,8 +39,9 @@ class Adapter(Words):
     a tape, `modes` has what runs a function of tensors and modules as one program,
     given it, a list of tensors and the modules. One that has no `gradients`, or none in the modes
     `forward`, is asked for none; where they are "program", Plumb writes them as
-    programs of forward calls. Modes in `quick` cost a new program no more than another case of an old one. Exceptions of the classes `forms` say, where
-    a call raises them, that the framework does not take its arguments in this form.
+    programs of forward calls. In the modes `quick` a new program costs no more than
+    another case of an old one. Exceptions of the classes `forms` say, where a call
+    raises them, that the framework does not take its arguments in this form.
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
     a tensor's grad_fn is, `scopes` those of the contexts that a program may enter,
