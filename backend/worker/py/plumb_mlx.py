@@ -98,6 +98,10 @@ class MLX(plumb_subject.Adapter):
         mask = mx.any(places == mx.arange(t.shape[dim]), 0)
         return mx.where(mx.reshape(mask, (-1, *[1] * (len(t.shape) - dim - 1))), self.of_dtype(value, t.dtype), t)
 
+    def planes(self, tensors):
+        """Returns tensors of at least two dimensions."""
+        return [t if t.ndim > 1 else mx.reshape(t, (1, -1)) for t in tensors]
+
     def count(self, values):
         return len(values)
 
