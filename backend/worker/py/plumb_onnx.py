@@ -291,11 +291,6 @@ class ONNX(Parts, plumb_subject.Adapter):
         self.check(t, t.ndim == len(shape) and all(s <= d for s, d in zip(shape, t.shape)))
         return t if t.shape == tuple(shape) else self.op("Slice", t, [0] * t.ndim, shape)
 
-    def flipped(self, t, dims):
-        self.check(t, len({d % t.ndim for d in dims}) == len(dims))
-        n = len(dims)
-        return self.op("Slice", t, [-1] * n, [-(1 << 62)] * n, dims, [-1] * n) if n else self.op("Identity", t)
-
     def pads(self, t, pad):
         """Returns the widths of ONNX's Pad: all starts, then all ends."""
         k = len(pad) // 2
@@ -305,7 +300,13 @@ class ONNX(Parts, plumb_subject.Adapter):
 
     def indexed(self, t, index):
         """Reads by numbers, slices, None, an ellipsis, and one tensor of integers."""
-        parts = list(index) if isinstance(index, (tuple, list)) else [index]
+        parts = [self.literal(i, np.int64) if isinstance(i, list) else i for i in (index if isinstance(index, tuple) else [index])]
+        found = [i for i in parts if self.is_tensor(i)]
+        if len(parts) == 1 and found and found[0].dtype == bool:
+            return self.masked_rows(t, found[0])
+        if len(found) > 1 and found == parts[:len(found)]:
+            rest = parts[len(found):]
+            return self.indexed(self.at_points(t, found), (*[slice(None)] * max(i.ndim for i in found), *rest))
         used = sum(i is not None and i is not Ellipsis for i in parts)
         at = next((k for k, i in enumerate(parts) if i is Ellipsis), len(parts))
         parts[at:at + 1] = [slice(None)] * (t.ndim - used)

@@ -30,6 +30,11 @@ class Places:
             t = self.op("Concat", self.cut(t, dim, start, t.shape[dim]), self.cut(t, dim, 0, start), axis=dim)
         return t
 
+    def flipped(self, t, dims):
+        self.check(t, len({d % t.ndim for d in dims}) == len(dims))
+        n = len(dims)
+        return self.op("Slice", t, [-1] * n, [-(1 << 62)] * n, dims, [-1] * n) if n else self.op("Identity", t)
+
     def turned(self, t, k, dims):
         """Rotates in the plane of two dimensions, k times by 90 degrees."""
         first, second = dims
@@ -64,9 +69,10 @@ class Places:
         return self.reshape(self.permuted(self.reshape(t, shape), axes), result)
 
     def unshuffled(self, t, n):
-        batch, channels, height, width = self.ranked(t, 4).shape
+        *batch, channels, height, width = self.check(t, t.ndim > 2).shape
         self.check(t, height % n == 0 and width % n == 0)
-        return self.shuffled(t, (batch, channels, height // n, n, width // n, n), (0, 1, 3, 5, 2, 4), (batch, channels * n * n, height // n, width // n))
+        many = math.prod(batch)
+        return self.shuffled(t, (many, channels, height // n, n, width // n, n), (0, 1, 3, 5, 2, 4), (*batch, channels * n * n, height // n, width // n))
 
     def grouped(self, t, groups):
         self.check(t, t.ndim > 2 and t.shape[1] % groups == 0)
@@ -117,18 +123,37 @@ class Places:
         """Returns what has a tensor's shape and dtype, and the elements of another or a number."""
         return self.expand(self.to(value, t.dtype), t.shape) if self.is_tensor(value) else self.op("Expand", self.full((), value, t.dtype), t.shape)
 
-    def put(self, t, index, value):
-        """Returns a tensor but for the elements at an index of numbers, slices and tensors of integers, or at one mask."""
-        if self.is_tensor(index) and index.dtype == bool:
+    def put(self, t, index, value, reduction="none"):
+        """Returns a tensor but for the elements at an index, whose tensors are read as the program is written."""
+        whole = self.is_tensor(index) and index.dtype == bool and reduction == "none"
+        if whole and (not self.is_tensor(value) or value.size == 1):
             mask = self.reshape(index, index.shape + (1,) * (t.ndim - index.ndim))
-            self.check(value, not self.is_tensor(value) or value.size == 1)
             return self.op("Where", mask, self.to(self.reshape(value, ()), t.dtype) if self.is_tensor(value) else self.full((), value, t.dtype), t)
-        parts = tuple(index) if isinstance(index, (tuple, list)) else (index,)
-        self.check(t, not any(self.is_tensor(i) and i.dtype == bool for i in parts))
-        places = np.arange(t.size).reshape(t.shape)[tuple([i.value if self.is_tensor(i) else i for i in parts])]
+        parts = tuple([i.value if self.is_tensor(i) else i for i in (index if isinstance(index, tuple) else (index,))])
+        places = np.arange(t.size).reshape(t.shape)[parts]
         value = self.expand(self.to(value, t.dtype), places.shape) if self.is_tensor(value) else self.full(places.shape, value, t.dtype)
-        flat = self.op("ScatterElements", self.flatten(t, 0, -1), self.literal(places.reshape(-1), np.int64), self.flatten(value, 0, -1))
+        flat = self.op("ScatterElements", self.flatten(t, 0, -1), self.literal(places.reshape(-1), np.int64), self.flatten(value, 0, -1), reduction=reduction)
         return self.reshape(flat, t.shape)
+
+    def tuple(self, values):
+        return tuple(values)
+
+    def spread_out(self, t, diagonal):
+        """Returns a matrix that has a vector on a diagonal."""
+        n = t.size + abs(diagonal)
+        rows = np.arange(t.size)
+        return self.put(self.full((n, n), 0, t.dtype), (rows + max(-diagonal, 0), rows + max(diagonal, 0)), t)
+
+    def masked_rows(self, t, mask):
+        """Returns the rows of a tensor that a mask of its first dimensions names."""
+        self.check(t, t.shape[:mask.ndim] == mask.shape and mask.ndim)
+        return self.op("Compress", self.reshape(t, (mask.size, *t.shape[mask.ndim:])), self.flatten(mask, 0, -1), axis=0)
+
+    def at_points(self, t, indices):
+        """Returns what several tensors of integers choose in the first dimensions."""
+        shape = np.broadcast_shapes(*[i.shape for i in indices])
+        each = [self.op("Unsqueeze", self.expand(self.to(i, np.dtype(np.int64)), shape), [-1]) for i in indices]
+        return self.op("GatherND", t, self.op("Concat", *each, axis=-1))
 
     def unpooled(self, n, t, indices, kernel, stride, padding, size):
         """Puts what pooling took back to its places, which PyTorch counts in each plane."""
