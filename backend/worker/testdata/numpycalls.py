@@ -8,12 +8,17 @@ import torch
 adapter = plumb_numpy.Numpy()
 x = torch.tensor([[1.0, -2.0], [3.0, 0.5]])
 agree = not plumb_table.equal(adapter, numpy.dtype("float64"), None)
-for target, want, args in [
-    ("torch.rot90", torch.rot90(x, 1, [1, 0]), (1, [1, 0])),
-    ("torch.linalg.qr", torch.linalg.qr(x, "r"), ("r",)),
+agree += plumb_table.reason("pad", ["pad is there for mode=1 alone", "pad is there for mode=2 alone"]) == "pad is there for mode=1 or mode=2 alone"
+agree += plumb_table.reason("pad", ["pad is there for mode=1 alone", "pad has no bool"]) == "pad has no bool"
+for target, want, args, kwargs in [
+    ("torch.rot90", torch.rot90(x, 1, [1, 0]), (1, [1, 0]), {}),
+    ("torch.linalg.qr", torch.linalg.qr(x, "r"), ("r",), {}),
+    ("torch.sort", torch.sort(x, stable=True), (), {"stable": False}),  # which changes nothing
+    ("torch.unique", torch.unique(x, return_inverse=True), (), {"return_inverse": True}),
+    ("torch.sinc", torch.sinc(x.int()), None, {}),  # integers, in the default dtype
 ]:
     try:
-        got = plumb_table.call(adapter, target, x.numpy(), *args)
+        got = plumb_table.call(adapter, target, *([x.numpy(), *args] if args is not None else [x.int().numpy()]), **kwargs)
     except Exception as e:
         print(target, repr(e))
         continue
