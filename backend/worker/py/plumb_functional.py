@@ -7,6 +7,7 @@ import collections
 import json
 from time import perf_counter_ns as now
 
+import plumb_table
 from plumb_graphs import part, whole
 from plumb_names import Unsupported
 from plumb_subject import SCOPES, Run
@@ -159,15 +160,31 @@ class Functional(Run):
         if env.depends[k] and k < len(self.case["inputs"]):
             raise Unsupported("no change in place of a leaf")
         views = [i for i, m in enumerate(env.memory) if m == memory and env.values[i] is not old]
-        if views and env.values[memory] is not old or any(last(env.views.get(i)) in MAYBE for i in views):
+        if any(last(env.views.get(i)) in MAYBE for i in views):
             raise Unsupported("no views of what is changed in place")
         turned = last(call) in TURNED and any(m == memory for i, m in enumerate(env.memory) if i != k)
         if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype or turned:
             raise Unsupported("no change in place of the shape or dtype")
+        held = v
+        if views and env.values[memory] is not old:
+            held, depends = self.around(env, k, v, depends)
+            env.views[len(env.values)] = env.views[k]
         for i, m in enumerate(env.memory):
             if m == memory:
-                self.renew(env, i, v, depends)
+                self.renew(env, i, held, depends)
         env.add(None if call[0].rstrip("_").endswith("setitem") else v, depends, memory)
+
+    def around(self, env, k, v, depends):
+        """Returns all of the memory of a view that was changed, which getitem made, and the leaves on which that depends."""
+        while k in env.views:
+            call = env.views[k]
+            if last(call) not in ("getitem", "__getitem__"):
+                raise Unsupported("no views of what is changed in place")
+            index, k = self.given(call)[0][1], references(call[1])[0]
+            v, depends = plumb_table.call(self.adapter, "operator.setitem", env.values[k], index, v), depends | env.depends[k]
+        if env.values[k] is not env.values[env.memory[k]] or env.depends[k] and k < len(self.case["inputs"]):
+            raise Unsupported("no views of what is changed in place")
+        return v, depends
 
     def renew(self, env, i, v, depends):
         """Gives a value that shares the memory of what was changed what it is now."""
