@@ -35,7 +35,6 @@ type liftedCall struct {
 	call   []string       // of a module: the arguments of its call
 	eval   bool           // a module that evaluates
 	plain  bool           // without gradients
-	drawn  bool           // the operator draws
 
 	outputs []string       // that are differentiated, of several
 	tells   map[string]int // by what it is: how much it counts

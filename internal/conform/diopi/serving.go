@@ -196,7 +196,7 @@ func (b *build) cached(name string, i int) (rows program.Ref, n int64) {
 // tokenAttention puts into out, head by head, the scores of a token's query with
 // the keys of its sequence.
 func tokenAttention(b *build) []any {
-	var out any = b.arg("out")
+	out := b.arg("out")
 	shape, starts := b.input("q").Shape, b.literals("b_start_loc")
 	if len(shape) != 3 || len(starts) < b.input("b_loc").Shape[0] {
 		b.refuse("q: %v has no 3 dimensions, or b_start_loc too few entries", shape)
@@ -215,7 +215,7 @@ func tokenAttention(b *build) []any {
 // tokenReduce puts into out the values of each sequence, weighed by the softmax
 // of its logits.
 func tokenReduce(b *build) []any {
-	var out any = b.arg("out")
+	out := b.arg("out")
 	starts := b.literals("b_start_loc")
 	if len(starts) < b.input("b_loc").Shape[0] {
 		b.refuse("b_start_loc has %d entries for %d sequences", len(starts), b.input("b_loc").Shape[0])
