@@ -11,7 +11,7 @@ import (
 	"plumb/tensor"
 )
 
-var floatTypes = slices.Concat(float32Set, float64Set)
+var floatTypes = slices.Clip(slices.Concat(float32Set, float64Set))
 
 var randomOps = slices.Concat(dropoutOps, noiseOps, creationDraws, discreteDraws, fillOps, emptyOps)
 

@@ -15,7 +15,7 @@ import (
 // Sets of dtypes that kernels and checks name.
 var (
 	integerTypes = []tensor.DType{tensor.U8, tensor.I8, tensor.I16, tensor.I32, tensor.I64}
-	integralSet  = append([]tensor.DType{tensor.Bool}, integerTypes...)
+	integralSet  = slices.Clip(slices.Concat([]tensor.DType{tensor.Bool}, integerTypes))
 	halfTypes    = []tensor.DType{tensor.F16, tensor.BF16}
 	float32Set   = append([]tensor.DType{tensor.F32}, halfTypes...) // computed in float32
 	float64Set   = []tensor.DType{tensor.F64}
