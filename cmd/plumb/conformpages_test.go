@@ -75,7 +75,7 @@ func TestConformSeeded(t *testing.T) {
 	if err != nil || !strings.Contains(out, "all bits are those of "+seeded) {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, _, err := conformed(t, "run", "--baseline", full); err != nil || !strings.Contains(out, "== 10 aligned") {
+	if out, _, err := conformed(t, "run", "--baseline", full); err != nil || !strings.Contains(out, "== 16 aligned") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(filepath.Join(seeded, "manifest.json"))

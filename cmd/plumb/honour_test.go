@@ -248,8 +248,11 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 func TestEveryFlagRefusesNonsense(t *testing.T) {
 	everyCommand(newRoot(), func(cmd *cobra.Command) {
 		shown, most := 0, 30
-		if cmd.Name() == "kernel" { // what it is told of a function is many promises, in groups
+		switch cmd.CommandPath() { // what they are told are promises, modes and reports, in groups
+		case "plumb kernel":
 			most = 32
+		case "plumb conform run":
+			most = 33
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

@@ -366,6 +366,7 @@ error_t diopiMSELoss(ctx_t c, tensor_t out, const_t in, const_t target, int redu
 	double sum = 0;
 	(void)c;
 	if (!known(&y)) return bad_dtype;
+	if (x.count != t.count) return not_implemented;
 	for (int64_t i = 0; i < x.count; i++) {
 		double d = get(&x, i) - get(&t, i);
 		sum += d * d;
