@@ -91,7 +91,7 @@ func TestEveryDrawIsAValidProgramThatTheTableKnows(t *testing.T) {
 }
 
 // ofTheBackend are what native knows beside the operators of its table.
-var ofTheBackend = []string{"operator.getitem", "setattr", "torch.nn.Parameter", "Tensor.requires_grad_", "Tensor.backward", "Tensor.grad"}
+var ofTheBackend = []string{"operator.getitem", "setattr", "torch.nn.Parameter", "Tensor.requires_grad_", "Tensor.backward", "Tensor.grad", program.ToGlobal}
 
 // unknownToPyTorch are names that came after PyTorch 1.13, where a test of the
 // suites would have nothing to compare with; the table's own tests cover them.

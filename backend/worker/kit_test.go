@@ -343,6 +343,11 @@ func numbers(x *tensor.Tensor) string {
 // TestPromotion: the kit promotes dtypes as PyTorch does.
 func TestPromotion(t *testing.T) { prints(t, "testdata/promotion.py", "672\n") }
 
+// TestTableMistakes: a table that says what no table says is refused by its entry.
+func TestTableMistakes(t *testing.T) {
+	prints(t, "testdata/mistakes.py", "none\nexpp is no operator: is it exp?\nexp: an entry has no dtype, but call, dtypes, when, ignores, ints, rank\nexp: the call numpy.exp(input: '(' was never closed\n")
+}
+
 // TestPlain: tensors are the same with numpy and without it.
 func TestPlain(t *testing.T) { prints(t, "testdata/plain.py", "75\n") }
 

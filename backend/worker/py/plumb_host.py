@@ -3,6 +3,7 @@
 import importlib
 import os
 
+import plumb_table
 from plumb_functional import Functional
 from plumb_graphs import Graphed
 from plumb_names import Refusal
@@ -20,6 +21,9 @@ class Subject:
         device = os.environ.get("PLUMB_WORKER_DEVICE") or "cpu"
         if device != "cpu":
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
+        wrong = list(plumb_table.mistakes(self.adapter.table)) if self.adapter.own else ()
+        if wrong:
+            raise Refusal("the table of %s: %s" % (self.adapter.name, "; ".join(wrong[:8])))
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
                 "forward_modes": list(self.adapter.forward), "compiling_modes": [mode for mode in self.adapter.modes if mode not in self.adapter.quick],

@@ -18,6 +18,7 @@ are; modules.json says what modules compute.
 """
 
 import ast
+import difflib
 import functools
 import json
 import operator
@@ -58,6 +59,22 @@ def load(path):
 
 
 KNOWN, MODULES = load("operators.json"), load("modules.json")
+FIELDS = ("call", "dtypes", "when", "ignores", "ints", "rank")  # of an entry
+
+
+def mistakes(table):
+    """Lists what no table says: operators that there are not, fields without a meaning, calls that are no Python."""
+    for name, entry in table.items():
+        if name not in KNOWN["operators"]:
+            near = difflib.get_close_matches(name, KNOWN["operators"], 1)
+            yield "%s is no operator%s" % (name, near and ": is it %s?" % near[0] or " (plumb ops list)")
+        for e in entry if isinstance(entry, list) else [entry]:
+            e = {"call": e} if isinstance(e, str) else e or {}
+            yield from ("%s: an entry has no %s, but %s" % (name, field, ", ".join(FIELDS)) for field in e if field not in FIELDS)
+            try:
+                ast.parse(str(e.get("call")), mode="eval")
+            except SyntaxError as error:
+                yield "%s: the call %s: %s" % (name, e["call"], error.msg)
 
 
 # Arguments.
