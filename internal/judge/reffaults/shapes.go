@@ -47,12 +47,12 @@ not same(x, [[1, 2, 3], [4, 5, 6]])`,
 	Kinds:     values,
 	When:      func(p *program.Program) bool { return len(p.Calls) == 1 && keyword(p, "beta") == int64(0) },
 	Reason:    "with beta=0 the result is multiplied by 0 before it is written: NaN and infinities that happen to lie in fresh memory stay",
-	Proof: `def spoiled():
-    x = torch.full((3, 4, 4), nan)
-    del x
-    y = torch.baddbmm(torch.tensor(1.), torch.ones(3, 4, 3), torch.ones(3, 3, 4), beta=0)
-    return y.isnan().any().item()
-any(spoiled() for _ in range(3000))`,
+	Proof: `one, a, b = torch.tensor(1.), torch.ones(3, 4, 3), torch.ones(3, 3, 4)
+def spoiled():
+    freed = [torch.full((3, 4, 4), nan) for _ in range(8)]
+    del freed
+    return torch.baddbmm(one, a, b, beta=0).isnan().any().item()
+any(spoiled() for _ in range(500))`,
 }, {
 	Reference: "torch",
 	Target:    "conv2d",
