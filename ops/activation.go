@@ -475,7 +475,7 @@ func clampGrad(g *op.Grad, bounds ...op.ScalarArg) op.Value {
 
 // between passes c where the input is within the open interval, and where it is NaN.
 func between(g *op.Grad, c op.Value, lo, hi op.Scalar) op.Value {
-	x := g.Value(arg.Input)
+	x := wide(g, g.Value(arg.Input)) // a half type may not hold the bounds, with which PyTorch compares in float32
 	return g.Op("where", g.Op("le", x, lo), 0.0, g.Op("where", g.Op("ge", x, hi), 0.0, c))
 }
 
