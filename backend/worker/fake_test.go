@@ -115,8 +115,12 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 	case `"again"`: // answers twice
 		defer fakeFrame(replies, `{"cases":[{"status":"ok","values":[5]}]}`)
 	case `"later"`: // answers again when nobody asked
-		time.AfterFunc(20*time.Millisecond, func() { fakeFrame(replies, `{"id":1,"cases":[{"status":"ok","values":[5]}]}`) })
-		time.Sleep(25 * time.Millisecond)
+		fakeFrame(replies, `{"id":1,"cases":[{"status":"ok","values":[5]}]}`)
+		for unread := 1; unread > 0; time.Sleep(time.Millisecond) { // the true answer is not to come with it
+			if unread, _ = unix.IoctlGetInt(int(replies.Fd()), unix.TIOCINQ); unread < 0 {
+				os.Exit(70)
+			}
+		}
 	case `"late"`: // answers again when the next one is asked
 		time.AfterFunc(30*time.Millisecond, func() { fakeFrame(replies, `{"id":1,"cases":[{"status":"ok","values":[5]}]}`) })
 	case `"slow"`:
