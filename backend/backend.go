@@ -112,8 +112,7 @@ type Outcome struct {
 	// ForwardOnly says that gradients were not asked of the subject, which has
 	// none: nobody's gradients are compared, nor requires_grad.
 	ForwardOnly bool
-	// NoGradients is why a subject that computes gradients by programs of forward
-	// calls was asked for none.
+	// NoGradients is why a subject that has gradients has none here.
 	NoGradients string
 	// Derived says that the gradients are such a program's: nobody's requires_grad
 	// is compared.

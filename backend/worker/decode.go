@@ -126,6 +126,8 @@ func (d *replyDecoder) oneCase(i int) {
 			d.grads(job, out, backend.PartSecondGrad)
 		case "changes":
 			d.changes(job, out)
+		case "no_gradients":
+			out.ForwardOnly, out.NoGradients = true, backend.Printable(d.string(), maxMessage)
 		default:
 			d.skip()
 		}

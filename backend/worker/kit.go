@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,14 +23,21 @@ var subjectName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // NewSubject writes a worker to start from into a directory, which it makes: the
 // kit, an adapter of the framework that python imports as module, its table of
-// differences, and the program that is the worker, whose path it returns. A file
-// that is there is an error.
-func NewSubject(dir, name, module, python string) (path string, err error) {
+// differences from PyTorch's interface, or of calls where its interface is its
+// own, and the program that is the worker, whose path it returns. A file that is
+// there is an error.
+func NewSubject(dir, name, module, python string, own bool) (path string, err error) {
 	if !subjectName.MatchString(name) {
 		return "", fmt.Errorf("the subject's name %q is not one of lower-case letters, digits and underscores", name)
 	}
+	if slices.Contains(kitFiles, "plumb_"+name+".py") {
+		return "", fmt.Errorf("the subject's name %q is a module of the kit: choose another", name)
+	}
 	fill := strings.NewReplacer("NAME", name, "MODULE", module, "PYTHON", python)
-	files := map[string]string{name + ".json": "{}\n"}
+	files, kind := map[string]string{}, "adapter"
+	if own {
+		kind = "own"
+	}
 	for _, file := range kitFiles {
 		text, err := sources.ReadFile("py/" + file)
 		if err != nil {
@@ -37,7 +45,7 @@ func NewSubject(dir, name, module, python string) (path string, err error) {
 		}
 		files[file] = string(text)
 	}
-	for file, from := range map[string]string{"plumb_" + name + ".py": "adapter.py", name: "worker.py"} {
+	for file, from := range map[string]string{"plumb_" + name + ".py": kind + ".py", name + ".json": kind + ".json", name: "worker.py"} {
 		text, err := template.ReadFile("template/" + from)
 		if err != nil {
 			return "", err

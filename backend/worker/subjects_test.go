@@ -173,7 +173,7 @@ func TestOwnTape(t *testing.T) {
 		"a copy":      {new(builder).in("x", whole, false).call("y", "Tensor.add_", program.Ref("x"), 1.5), backend.Unsupported, "no change in place of this"},
 		"dtype":       {new(builder).in("x", x, false).call("y", "Tensor.eq_", program.Ref("x"), program.Ref("x")), backend.Unsupported, "equal_ changes the dtype"},
 		"form":        {new(builder).in("x", x, false).call("y", "torch.neg", program.Ref("x")), backend.Unsupported, "no such form"},
-		"in backward": {new(builder).in("x", x, true).call("y", "torch.neg", program.Ref("x")).back("y", program.Fill{}), backend.Raised, "no such form"},
+		"in backward": {new(builder).in("x", x, true).call("y", "torch.neg", program.Ref("x")).back("y", program.Fill{}), backend.Raised, "no such form (plumb_torchtape.py, line "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := run(t, w, c.b)
@@ -184,6 +184,15 @@ func TestOwnTape(t *testing.T) {
 				t.Errorf("%s, want %s", numbers(out.Values[len(out.Values)-1].Tensor), c.want)
 			}
 		})
+	}
+}
+
+// TestNoGradientThere: where a framework with gradients has none of a program,
+// what its calls gave is told nonetheless, and why there is no more.
+func TestNoGradientThere(t *testing.T) {
+	out := run(t, adapted(t, "torchtape"), new(builder).in("x", f32([]int{3}, -1, 2, -3), true).call("y", "torch.abs", program.Ref("x")).back("y", program.Fill{}))
+	if out.Status != backend.OK || !out.ForwardOnly || out.NoGradients != "no gradient of abs" || numbers(out.Values[0].Tensor) != "1 2 3" || len(out.Slots) != 0 {
+		t.Errorf("%+v", out)
 	}
 }
 

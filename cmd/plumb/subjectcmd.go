@@ -35,14 +35,17 @@ runs it in a process of its own, a worker. docs/subject.md tells the whole way.`
 
 func newSubjectNew() *cobra.Command {
 	var module, python string
+	var own bool
 	cmd := &cobra.Command{
 		Use:   "new NAME DIR",
 		Short: "Write a worker in Python for a framework",
 		Long: `New writes into DIR what a worker in Python is made of: the kit, an adapter that
 says what the framework is, an empty table of its differences from PyTorch, and
-the program DIR/NAME that is the worker.`,
+the program DIR/NAME that is the worker. With --own, for an interface that is not
+PyTorch's, the adapter suits arrays like NumPy's, and the table has a dozen calls.`,
 		Example: `  plumb subject new mygrad ./mygrad-subject
-  plumb subject new mygrad ./mygrad-subject --module mygrad.torchlike --python ~/venv/bin/python`,
+  plumb subject new mygrad ./mygrad-subject --module mygrad.torchlike --python ~/venv/bin/python
+  plumb subject new mynp ./mynp-subject --module autograd.numpy --own`,
 		Args: takes(2, 2, "a name and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if module == "" {
@@ -56,7 +59,7 @@ the program DIR/NAME that is the worker.`,
 				}
 				interpreter = path
 			}
-			path, err := worker.NewSubject(args[1], args[0], module, interpreter)
+			path, err := worker.NewSubject(args[1], args[0], module, interpreter, own)
 			if err != nil {
 				return usage(err)
 			}
@@ -68,6 +71,7 @@ the program DIR/NAME that is the worker.`,
 		},
 	}
 	cmd.Flags().StringVar(&module, "module", "", "the module that is imported (default: NAME)")
+	cmd.Flags().BoolVar(&own, "own", false, "the framework's interface is its own, and not PyTorch's")
 	cmd.Flags().StringVar(&python, "python", "", "the Python that has it (default: python3 on the PATH)")
 	return cmd
 }
@@ -113,11 +117,11 @@ func takeTour(cmd *cobra.Command, spec string) error {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		r := rows[name]
 		fmt.Fprintf(out, "%-14s %s\n", name, r.summary.Counts())
-		most := slices.SortedFunc(maps.Keys(r.reasons), func(a, b string) int {
-			return cmp.Or(r.reasons[b]-r.reasons[a], strings.Compare(a, b))
+		most := slices.SortedFunc(maps.Keys(r.reasons), func(a, b tourReason) int {
+			return cmp.Or(a.gap()-b.gap(), r.reasons[b]-r.reasons[a], strings.Compare(a.text, b.text))
 		})
 		for _, reason := range most[:min(2, len(most))] {
-			fmt.Fprintf(out, "  %d × %s\n", r.reasons[reason], reason)
+			fmt.Fprintf(out, "  %d × %s: %s\n", r.reasons[reason], reason.word, reason.text)
 		}
 		findings += r.summary.Findings()
 	}
@@ -132,7 +136,21 @@ func takeTour(cmd *cobra.Command, spec string) error {
 // tourRow is what became of an operator's cases.
 type tourRow struct {
 	summary *report.Summary
-	reasons map[string]int
+	reasons map[tourReason]int
+}
+
+// tourReason is why a case is not aligned.
+type tourReason struct {
+	word verdict.Word
+	text string
+}
+
+// gap orders what a subject lacks behind what it does wrong.
+func (r tourReason) gap() int {
+	if r.word == verdict.Unsupported {
+		return 1
+	}
+	return 0
 }
 
 func tourRows(records []byte) map[string]*tourRow {
@@ -148,12 +166,12 @@ func tourRows(records []byte) map[string]*tourRow {
 		name, _, _ := report.OperatorOf(c.Test)
 		r := rows[name]
 		if r == nil {
-			r = &tourRow{report.NewSummary(), map[string]int{}}
+			r = &tourRow{report.NewSummary(), map[tourReason]int{}}
 			rows[name] = r
 		}
 		r.summary.Words[c.Verdict]++
 		if c.Verdict != verdict.Aligned && c.Verdict != verdict.Rejected {
-			r.reasons[string(c.Verdict)+": "+headLine(c.Reason, "")]++
+			r.reasons[tourReason{c.Verdict, headLine(c.Reason, "")}]++
 		}
 	}
 	return rows

@@ -229,7 +229,12 @@ class Run:
         self.calls()
         self.finals()
         if case.get("backward"):
-            need = self.backward()
+            try:
+                need = self.backward()
+            except Exception as e:
+                if not self.gap(e):
+                    raise
+                self.reply["no_gradients"], need = told(e) or type(e).__name__, 0
             if need:
                 return {"status": "need", "need": need}
         if case.get("measure"):
@@ -237,6 +242,8 @@ class Run:
         if not case.get("leaves"):
             self.env[len(case["inputs"]):] = ()
         self.finish_values()
+        if "no_gradients" in self.reply:
+            return self.reply
         if case.get("grads"):
             self.gradients()
         if case.get("sgd"):
@@ -465,7 +472,7 @@ class Run:
         full = self.adapter.exhausted(e) and not isinstance(e, Unsupported)
         self.reply["status"] = "oom" if full else "unsupported" if self.gap(e) else "raised"
         self.reply["class"], self.reply["call"] = type(e).__name__, self.call
-        self.reply["message"] = COLOURS.sub("", str(e)).strip()[:MESSAGE]
+        self.reply["message"] = told(e) + raised_in(type(self.adapter).__module__, e)
         return self.reply
 
     # Tensors and values.
@@ -488,6 +495,21 @@ class Run:
 
     def state(self, named):
         return [(name, self.optional(t)) for name, t in named]
+
+
+def told(e):
+    """Returns the message of an exception as it goes into a reply."""
+    return COLOURS.sub("", str(e)).strip()[:MESSAGE]
+
+
+def raised_in(module, e):
+    """Returns, behind a space, the line of an adapter's module that raised an exception, as its mistakes do; "" elsewhere."""
+    at = e.__traceback__
+    while at.tb_next:
+        at = at.tb_next
+    if isinstance(e, Unsupported) or at.tb_frame.f_globals.get("__name__") != module:
+        return ""
+    return " (%s.py, line %d)" % (module, at.tb_lineno)
 
 
 def trains(module, name, dtype):

@@ -39,6 +39,7 @@ class TorchTape(plumb_subject.Adapter):
         "binary_cross_entropy": "nn.functional.binary_cross_entropy(input, target, weight, reduction=reduction)",
         "unsqueeze": "unsqueeze(input, dim)",
         "neg": "self.refused(input)",
+        "abs": "self.kinked(input)",
         "float": "input.to(float32)",
         "setitem": "self.setitem_(input, index, value)",
     }
@@ -63,6 +64,19 @@ class TorchTape(plumb_subject.Adapter):
         if t.requires_grad:
             return Refusing.apply(t)
         raise ValueError("no such form")
+
+    def kinked(self, t):
+        return Kinked.apply(t)
+
+
+class Kinked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        return t.abs()
+
+    @staticmethod
+    def backward(ctx, g):
+        raise NotImplementedError("no gradient of abs")
 
 
 class Refusing(torch.autograd.Function):

@@ -140,9 +140,12 @@ func TestForwardOnly(t *testing.T) {
 		"wrong ones of a program":     {outcome(), wrongly, Misaligned},
 		"gradients that do not come":  {outcome(), silent, Misaligned},
 		"backward raises in one side": {raised, outcome(), Misaligned},
+		"the reference has none":      {forward(), outcome(), Aligned},
+		"nor another value":           {wrong, outcome(), Misaligned},
+		"the candidate's raises":      {forward(), raised, Aligned},
 	} {
 		v := Judge(example(), c.ref, c.cand, Policy{})
-		if v.Word != c.word || v.ForwardOnly != c.cand.ForwardOnly {
+		if v.Word != c.word || v.ForwardOnly != (c.cand.ForwardOnly || c.ref.ForwardOnly) {
 			t.Errorf("%s: %s (%s), forward only %t", name, v.Word, v.Reason, v.ForwardOnly)
 		}
 	}

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -157,20 +158,25 @@ func (j *judge) line(i int) string {
 	return j.p.Calls[i].String()
 }
 
-// forward leaves gradients out where the candidate has none: what the reference
-// raised in its backward pass is no difference, where what it computed before is
-// known.
+// forward leaves gradients out where one side has none: what the other raised in
+// its backward pass is no difference, where what it computed before is known.
 func (j *judge) forward() {
 	if !j.forwardOnly() {
 		return
 	}
-	j.v.ForwardOnly, j.v.NoGradients = j.p.Differentiates(), j.cand.NoGradients
-	if o := j.ref; o != nil && o.Status == backend.Raised && o.Call == len(j.p.Calls) && len(o.Values) == o.Call {
-		j.ref = &backend.Outcome{Status: backend.OK, Values: o.Values, Initial: o.Initial, Slots: o.Slots, Watched: o.Watched}
+	j.v.ForwardOnly, j.v.NoGradients = j.p.Differentiates(), cmp.Or(j.cand.NoGradients, j.ref.NoGradients)
+	for _, side := range []**backend.Outcome{&j.ref, &j.cand} {
+		if o := *side; !o.ForwardOnly && o.Status == backend.Raised && o.Call == len(j.p.Calls) && len(o.Values) == o.Call {
+			calls := *o
+			calls.Status, calls.Class, calls.Message = backend.OK, "", ""
+			*side = &calls
+		}
 	}
 }
 
-func (j *judge) forwardOnly() bool { return j.cand != nil && j.cand.ForwardOnly }
+func (j *judge) forwardOnly() bool {
+	return j.cand != nil && j.ref != nil && (j.cand.ForwardOnly || j.ref.ForwardOnly)
+}
 
 // calls applies rule 2.
 func (j *judge) calls() {

@@ -173,10 +173,10 @@ type Verdict struct {
 	Worst       compare.Number `json:"worst"`                 // the largest ratio of all comparisons
 	WorstAt     *Margin        `json:"worst_at,omitempty"`
 	Margins     []Margin       `json:"margins,omitempty"` // of every comparison, in order
-	// ForwardOnly says that the candidate has no gradients, where the program asks for
-	// them: they were not compared, nor requires_grad.
+	// ForwardOnly says that a side has no gradients, where the program asks for them:
+	// they were not compared, nor requires_grad.
 	ForwardOnly bool `json:"forward_only,omitempty"`
-	// NoGradients says why, where the candidate computes gradients by programs.
+	// NoGradients says why, where a side has them for other programs.
 	NoGradients string `json:"no_gradients,omitempty"`
 	// Settled are the comparisons over their limit that the oracle decided in
 	// the candidate's favour.
