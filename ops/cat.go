@@ -56,7 +56,7 @@ func catDim(a op.Args) int {
 func checkCat(a op.Args) error {
 	vs := a.Values(arg.Tensors)
 	if len(vs) == 0 {
-		return op.RuntimeError("torch.cat(): expected argument 'tensors' to be a non-empty list of Tensors")
+		return op.ValueError("torch.cat(): expected argument 'tensors' to be a non-empty list of Tensors")
 	}
 	for i, v := range vs {
 		if len(v.Shape()) == 0 {

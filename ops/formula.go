@@ -171,7 +171,11 @@ func reductionAt(a op.Args) reduction {
 // logSumExpFormula is m + log Σ exp(x − m), m the largest of a row.
 func logSumExpFormula(b op.Builder, a op.Args) []op.Value {
 	r, x := reductionAt(a), b.Cast(a.Value(arg.Input), floatResult(statInputType(a)))
-	most := b.Op("amax", x, r.dims, true)
+	height := x
+	if x.DType().IsComplex() {
+		height = b.Op("real", x)
+	}
+	most := b.Op("amax", height, r.dims, true)
 	sum := b.Op("sum", b.Op("exp", b.Sub(x, most)), r.dims, true)
 	return []op.Value{b.Reshape(b.Add(b.Op("log", sum), most), r.shape)}
 }

@@ -179,7 +179,7 @@ func checkGroupValues(a op.Args) error {
 	s, groups := a.Value(arg.Input).Shape(), a.Int(arg.NumGroups)
 	switch {
 	case len(s) < 2:
-		return op.IndexError("expected argument 'input' of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
+		return op.RuntimeError("expected argument 'input' of at least 2 dimensions, but got size %s", tensor.ShapeString(s))
 	case groups == 0:
 		return &op.Error{Class: "ZeroDivisionError", Msg: "argument 'num_groups' is 0"}
 	case s[0]*s[1]/groups*tensor.NumElements(s[2:]) == 1 && (s[0]*s[1])%groups == 0:

@@ -175,7 +175,7 @@ func TestRejections(t *testing.T) {
 		{"Tensor.permute", []any{x, 0, 0}, "RuntimeError"},
 		{"Tensor.permute", []any{x, 0}, "RuntimeError"},
 		{"Tensor.expand", []any{x, 3, 3}, "RuntimeError"},
-		{"torch.cat", []any{[]any{}}, "RuntimeError"},
+		{"torch.cat", []any{[]any{}}, "ValueError"},
 		{"torch.cat", []any{[]any{x, x}, 2}, "IndexError"},
 		{"torch.cat", []any{[]any{x, z}}, "RuntimeError"},
 		{"torch.narrow", []any{x, 1, 0, 4}, "RuntimeError"},

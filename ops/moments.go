@@ -169,6 +169,7 @@ var countOps = []*op.Def{
 		Kernels: []op.Kernel{
 			rowKernel("float32", op.DTypeIn(arg.Input, slices.Concat(float32Set, integralSet)...), nil, fixed(kernel.LogSumExpRow[float32])),
 			rowKernel("float64", op.DTypeIn(arg.Input, tensor.F64), nil, fixed(kernel.LogSumExpRow[float64])),
+			since("2.9", rowKernel("complex", op.DTypeIn(arg.Input, complexTypes...), nil, fixed(kernel.LogSumExpRowComplex))),
 		},
 		Grad:    op.Gradient(logsumexpGrad),
 		Sample:  sampleLogsumexp,
@@ -190,7 +191,7 @@ var countOps = []*op.Def{
 }
 
 func logsumexpGrad(g *op.Grad) op.Value {
-	share := g.Op("exp", g.Sub(wide(g, g.Value(arg.Input)), keptLike(g, wide(g, g.Out[0]))))
+	share := conj(g, g.Op("exp", g.Sub(wide(g, g.Value(arg.Input)), keptLike(g, wide(g, g.Out[0])))))
 	return g.Mul(keptLike(g, wide(g, g.G())), share)
 }
 
@@ -200,10 +201,7 @@ func sampleLogsumexp(s *op.Sampler) []any {
 }
 
 func checkLogSumExp(a op.Args) error {
-	switch {
-	case statInputType(a).IsComplex():
-		return op.RuntimeError("argument 'input' must not be complex")
-	case len(a.Ints(arg.DimInts)) == 0 && len(a.Value(arg.Input).Shape()) > 0:
+	if len(a.Ints(arg.DimInts)) == 0 && len(a.Value(arg.Input).Shape()) > 0 {
 		return op.RuntimeError("argument 'dim' must name a dimension")
 	}
 	return nil

@@ -214,6 +214,12 @@ func aminmaxKernel[T float32 | float64 | int64](name string, ds []tensor.DType) 
 	}}
 }
 
+// since says from which version on PyTorch has a kernel for the calls of k.
+func since(version string, k op.Kernel) op.Kernel {
+	k.Since = version
+	return k
+}
+
 // rowKernel is a kernel of one result per row, of an operator whose "dim" says
 // which dimensions a row has. The input is brought to the dtype to first, if given.
 func rowKernel[T, D kernel.Lane](name string, when op.Pred, to func(op.Args) tensor.DType, f func(a op.Args) func(row []T) D) op.Kernel {

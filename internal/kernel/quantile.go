@@ -76,7 +76,7 @@ func Histogram[T float32 | float64](counts []float64, x []T, lo, hi T) {
 	for _, v := range x {
 		if v >= lo && v <= hi {
 			at := len(counts) - 1
-			if f := (v - lo) / (hi - lo) * n; f < n { // not where a width overflows
+			if f := (v - lo) * n / (hi - lo); f < n { // not where a width overflows
 				at = int(f)
 			}
 			counts[at]++

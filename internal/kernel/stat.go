@@ -3,6 +3,7 @@ package kernel
 import (
 	"cmp"
 	"math"
+	"math/cmplx"
 	"slices"
 
 	"plumb/tensor"
@@ -317,6 +318,22 @@ func LogSumExpRow[T float32 | float64](row []T) T {
 		sum += math.Exp(float64(v) - top)
 	}
 	return T(top + math.Log(sum))
+}
+
+// LogSumExpRowComplex returns log Σ e^z, scaled by the largest real part.
+func LogSumExpRowComplex(row []complex128) complex128 {
+	top := math.Inf(-1)
+	for _, z := range row {
+		top = max(top, real(z))
+	}
+	if math.IsInf(top, 0) {
+		top = 0
+	}
+	sum := complex128(0)
+	for _, z := range row {
+		sum += cmplx.Exp(z - complex(top, 0))
+	}
+	return complex(top, 0) + LogComplex(sum)
 }
 
 // ModeRow returns the most frequent element, the smallest of several, and the

@@ -1,6 +1,7 @@
 package reffaults
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -42,6 +43,14 @@ same(torch.autograd.grad(torch.TARGET(x, y).sum(), (x, y)), [[0.5], [0.5]])`),
 		Proof:     of(target, `type(raised(lambda: torch.TARGET(torch.zeros(2, dtype=torch.complex64), *[1] * ("TARGET" == "topk")))) is TypeError`),
 	}
 }), []verdict.KnownFault{{
+	Reference: "torch >=2.15",
+	Target:    "take_along_dim",
+	Kinds:     raises,
+	When:      beyondADimension,
+	Reason:    "along a dimension, an index beyond it is taken modulo its size, and of none it is a division by 0; before, it is refused",
+	Proof: `x = torch.arange(3.)
+accepts(lambda: x.take_along_dim(torch.tensor([3]), 0)) and same(x.take_along_dim(torch.tensor([3, -4]), 0), [0, 2])`,
+}, {
 	Reference: "torch >=2.9",
 	Target:    "bernoulli",
 	Kinds:     []verdict.Kind{verdict.RequiresGrad},
@@ -88,6 +97,14 @@ var earlier = slices.Concat([]verdict.KnownFault{{
 	Reason:    "entries of a dimension beyond the second are compared with the first dimension in that one's place, later with the others in their order",
 	Proof: `x = torch.tensor([[[0, 0], [1, 0]], [[0, 1], [0, 0]]])
 same(torch.unique(x, dim=2)[..., 0], [[0, 1], [0, 0]])`,
+}, {
+	Reference: "torch <2.9",
+	Target:    "histc",
+	Kinds:     values,
+	When:      nearAnEdge,
+	Reason:    "the place of an element is (v - min) / (max - min) · bins, later (v - min) · bins / (max - min), which rounds to the other side of some edges",
+	Proof: `x = torch.tensor([0.3], dtype=torch.float64)
+same(torch.histc(x, 3, 0, 0.9), [0, 1, 0])`,
 }, {
 	Reference: "torch <2.9",
 	Target:    "tensordot",
@@ -139,4 +156,36 @@ func atBound(p *program.Program) bool {
 	return sharesElement(p) || slices.ContainsFunc(p.Calls, func(c program.Call) bool {
 		return strings.Contains(c.Target, ".cl") && (slices.ContainsFunc(c.Args, isBound) || slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool { return isBound(kw.Value) }))
 	})
+}
+
+// beyondADimension reports an index, in the second input, that some dimension of the first does not have.
+func beyondADimension(p *program.Program) bool {
+	least := float64(slices.Min(append(slices.Clone(first(p).Shape), 1<<62)))
+	return anyElement(p, 1, func(v float64) bool { return v < 0 || v >= least })
+}
+
+// nearAnEdge reports an element so close to the edge of a bin that rounding decides on which side it is.
+func nearAnEdge(p *program.Program) bool {
+	bins, lo, hi := numberOr(argument(p, 1, "bins"), 100), numberOr(argument(p, 2, "min"), 0), numberOr(argument(p, 3, "max"), 0)
+	if lo == hi {
+		lo, hi = math.Inf(1), math.Inf(-1)
+		anyElement(p, 0, func(v float64) bool {
+			lo, hi = min(lo, v), max(hi, v)
+			return false
+		})
+	}
+	return anyElement(p, 0, func(v float64) bool {
+		at := (v - lo) / (hi - lo) * bins
+		return math.Abs(at-math.Round(at)) <= 1e-6*bins
+	})
+}
+
+func numberOr(v any, otherwise float64) float64 {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return otherwise
 }
