@@ -163,6 +163,8 @@ class Functional(Run):
         views = [i for i, m in enumerate(env.memory) if m == memory and env.values[i] is not old]
         if any(last(env.views.get(i)) in MAYBE for i in views):
             raise Unsupported("no views of what is changed in place")
+        if not env.depends[k] and any(m == memory and env.depends[i] for i, m in enumerate(env.memory)):
+            raise Unsupported("no change in place of what was detached from its gradient")
         turned = last(call) in TURNED and any(m == memory for i, m in enumerate(env.memory) if i != k)
         if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype or turned:
             raise Unsupported("no change in place of the shape or dtype")
@@ -258,6 +260,7 @@ class Functional(Run):
                 v.state = self.states[i]
             env.add(v, depends, None)
             self.keep(i, env)
+        env.depends = self.trace.depends  # after all changes in place
         self.trace = env
 
     def parameters_of(self, states):

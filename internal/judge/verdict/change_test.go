@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"math"
 	"testing"
 
 	"plumb/backend"
@@ -59,5 +60,33 @@ func TestViewsOfItsOwn(t *testing.T) {
 		if v := Judge(changing(), ref(), c.cand, Policy{}); v.Word != c.own {
 			t.Errorf("%s, with an interface of its own: %s (%s)", name, v.Word, v.Reason)
 		}
+	}
+}
+
+// TestChangesUntold: what setitem wrote of an inexact value is as inexact, though
+// the call returns nothing and the subject tells no changes.
+func TestChangesUntold(t *testing.T) {
+	p := &program.Program{
+		Name:   "test_untold",
+		Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{1}, Fill: program.Fill{Dist: program.Uniform, Hi: 1}}},
+		Calls: []program.Call{
+			{Result: "p", Target: "torch.clone", Args: []any{program.Ref("x")}},
+			{Result: "c", Target: "torch.cos", Args: []any{program.Ref("x")}},
+			{Result: "s", Target: "operator.setitem", Args: []any{program.Ref("p"), int64(0), program.Ref("c")}},
+			{Result: "y", Target: "torch.clone", Args: []any{program.Ref("p")}},
+			{Result: "z", Target: "torch.clone", Args: []any{program.Ref("y")}},
+		},
+	}
+	of := func(written, read float32) *backend.Outcome {
+		value := func(v float32) backend.Value { return backend.Value{Tensor: f32([]int{1}, float64(v))} }
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{value(1), value(written), {}, value(read), value(read)}}
+	}
+	cos := float32(0.5403023)
+	near := math.Nextafter32(cos, 1)
+	if v := Judge(p, of(cos, cos), of(near, near), Policy{}); v.Word != Aligned {
+		t.Errorf("%s: %s", v.Word, v.Reason)
+	}
+	if v := Judge(p, of(cos, cos), of(cos, near), Policy{}); v.Word != Misaligned {
+		t.Error("a clone of equal bits may round")
 	}
 }
