@@ -61,6 +61,9 @@ class OneFlow(plumb_subject.Adapter):
         # Values that depend on each other would need a released graph.
         oneflow.autograd.backward(values, cotangents, retain_graph=True)
 
+    def is_module(self, v):
+        return super().is_module(v) or isinstance(v, oneflow.nn.graph.proxy.ProxyModule)  # as build has it
+
     def member(self, path):
         return einsum if path == "einsum" else super().member(path)
 
