@@ -164,7 +164,7 @@ func beyondADimension(p *program.Program) bool {
 	return anyElement(p, 1, func(v float64) bool { return v < 0 || v >= least })
 }
 
-// nearAnEdge reports an element so close to the edge of a bin that rounding decides on which side it is.
+// nearAnEdge reports an element so close to an edge between bins that rounding decides in which it is.
 func nearAnEdge(p *program.Program) bool {
 	bins, lo, hi := numberOr(argument(p, 1, "bins"), 100), numberOr(argument(p, 2, "min"), 0), numberOr(argument(p, 3, "max"), 0)
 	if lo == hi {
@@ -176,7 +176,8 @@ func nearAnEdge(p *program.Program) bool {
 	}
 	return anyElement(p, 0, func(v float64) bool {
 		at := (v - lo) / (hi - lo) * bins
-		return math.Abs(at-math.Round(at)) <= 1e-6*bins
+		edge := math.Round(at)
+		return edge > 0 && edge < bins && math.Abs(at-edge) <= 1e-6*bins
 	})
 }
 
