@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -50,14 +49,8 @@ func hierarchyOf(mode string) (hierarchy []int, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	for _, s := range strings.Split(sizes, "x") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, false
-		}
-		hierarchy = append(hierarchy, n)
-	}
-	return hierarchy, true
+	hierarchy, err := global.ParseHierarchy(sizes)
+	return hierarchy, err == nil
 }
 
 // Info returns the backend's name and modes.
@@ -69,7 +62,7 @@ func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Out
 	start := time.Now()
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
 	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}}
-	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose}
+	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows}
 	out := b.interpreter.OnRanks(ctx, job, r)
 	out.Elapsed = time.Since(start)
 	return out, nil
@@ -85,13 +78,13 @@ type ranked struct {
 	summed, whole bool
 }
 
-// choose draws a legal signature. No argument becomes summands, which would be
-// rounded with others that it was no sum with.
+// allows leaves out signatures under which an argument becomes summands, which
+// would be rounded with others that it was no sum with.
+func (r *ranked) allows(o global.Option) bool { return o.Sums == 0 && !(r.whole && o.Partial()) }
+
+// choose draws a legal signature.
 func (r *ranked) choose(_ *op.Call, legal []global.Option) int {
 	i := r.source.Index(len(legal))
-	for legal[i].Sums > 0 || r.whole && legal[i].Partial() {
-		i = (i + 1) % len(legal)
-	}
 	r.summed = r.summed || legal[i].Partial()
 	return i
 }
