@@ -54,14 +54,18 @@ func hierarchyOf(mode string) (hierarchy []int, ok bool) {
 }
 
 // Info returns the backend's name and modes.
-func (b *GlobalBackend) Info() backend.Info { return info(b.mode) }
+func (b *GlobalBackend) Info() backend.Info {
+	i := info(b.mode)
+	i.Features = map[string]string{backend.OverRanks: b.placement.String()}
+	return i
+}
 
 // Run runs the program. A rank that fails, and parts that are not what an sbp
 // promises, are the outcome Crashed.
 func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	start := time.Now()
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
-	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}}
+	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}, placed: map[*tensor.Tensor]bool{}}
 	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows}
 	out := b.interpreter.OnRanks(ctx, job, r)
 	out.Elapsed = time.Since(start)
@@ -74,17 +78,23 @@ type ranked struct {
 	runtime global.Runtime
 	source  *choice.Source
 	known   map[*tensor.Tensor]*global.Tensor // by what the interpreter knows them as
-	// summed says that a signature with summands was chosen; whole that none may be.
-	summed, whole bool
+	placed  map[*tensor.Tensor]bool           // by the program, or made of such alone
+	// told says that the program says how all arguments of a call lie, summed that a
+	// signature with summands was chosen, whole that none may be.
+	told, summed, whole bool
 }
 
 // allows leaves out signatures under which an argument becomes summands, which
 // would be rounded with others that it was no sum with.
 func (r *ranked) allows(o global.Option) bool { return o.Sums == 0 && !(r.whole && o.Partial()) }
 
-// choose draws a legal signature.
-func (r *ranked) choose(_ *op.Call, legal []global.Option) int {
+// choose draws a legal signature. Where the program says how all arguments lie it
+// is the cheapest, as in OneFlow.
+func (r *ranked) choose(call *op.Call, legal []global.Option) int {
 	i := r.source.Index(len(legal))
+	if r.told {
+		i = global.Cheapest(call, legal)
+	}
 	r.summed = r.summed || legal[i].Partial()
 	return i
 }
@@ -94,6 +104,8 @@ func (r *ranked) Compute(call *op.Call) ([]*tensor.Tensor, error) {
 	whole := *call
 	var err error
 	p := r.placementOf(call)
+	args := call.Args.AllValues()
+	r.told = len(args) > 0 && !slices.ContainsFunc(args, func(v op.Value) bool { return !r.placed[v.(*tensor.Tensor)] })
 	whole.Args = call.Args.MapValues(func(v op.Value) op.Value {
 		x, failure := r.global(v.(*tensor.Tensor), p)
 		err = errors.Join(err, failure)
@@ -129,7 +141,7 @@ func (r *ranked) execute(call, whole *op.Call) ([]*tensor.Tensor, error) {
 		if out[i], err = sharing(call, out[i]); err != nil {
 			return nil, err
 		}
-		r.known[out[i]] = x
+		r.known[out[i]], r.placed[out[i]] = x, r.told
 	}
 	return out, nil
 }
@@ -182,6 +194,7 @@ func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
 		}
 	}
 	r.known[x], err = g.ToGlobal(r.ctx, p, s)
+	r.placed[x] = err == nil
 	return err
 }
 

@@ -13,6 +13,8 @@ import (
 	"plumb/backend/native"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
+	"plumb/internal/find/shrink"
+	"plumb/internal/judge/verdict"
 	"plumb/internal/mutants"
 	"plumb/nn"
 	"plumb/op"
@@ -211,6 +213,60 @@ func TestWrongRulesAreFound(t *testing.T) {
 			t.Errorf("%s (%s) is not found in %d cases", f.name, f.id, cases)
 		}
 	}
+}
+
+// TestFindingsOverRanksAreSmall: a wrong rule's case ends as one call whose input
+// the program lays on two ranks, with what is right beside it.
+func TestFindingsOverRanksAreSmall(t *testing.T) {
+	table, modules, err := mutants.Plant(func(defs map[string]*op.Def, _ map[string]*nn.Def) error {
+		claims(map[string]op.SBP{"input": op.S(0)}, op.S(0))(defs["softmax"])
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := native.New(table, modules).In("global-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := func(ctx context.Context, p *program.Program) (*verdict.Record, error) {
+		want, err := native.New(table, modules).Run(ctx, backend.NewJob(p))
+		if err != nil {
+			return nil, err
+		}
+		got, err := over.Run(ctx, backend.NewJob(p))
+		r := &verdict.Record{Program: p, Reference: want, Outcome: got, Verdict: &verdict.Verdict{Word: verdict.Aligned}, Modes: []string{"global-3"}}
+		if want.Status != backend.OK || got.Status != want.Status {
+			r.Verdict.Word = verdict.Rejected
+		} else if alike(want, got) != nil {
+			last := len(p.Calls) - 1
+			r.Verdict.Word = verdict.Misaligned
+			r.Verdict.Where = &verdict.Where{Part: backend.PartValue, Call: last, Target: p.Calls[last].Target, Name: p.Calls[last].Result}
+		}
+		return r, err
+	}
+	for seed := range 20 {
+		p, err := program.Parse("p.py", fmt.Sprintf("# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=%d)\nx = tensor((7, 4), torch.float64, uniform(-1.0, 1.0, key=1))\na = torch.tanh(x)\ny = torch.softmax(a, 0)\n", seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := judge(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Verdict.Word != verdict.Misaligned {
+			continue
+		}
+		result, err := shrink.Shrink(t.Context(), first, shrink.Subject{Judge: judge, OverRanks: true}, shrink.DefaultBudget, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if small := result.Record.Program; len(small.Calls) != 2 || !strings.Contains(result.Ranks, "wrong with 2 ranks, ") || !strings.Contains(result.Ranks, "S(0), 2 rows; right with ") {
+			t.Errorf("%q of\n%s", result.Ranks, small)
+		}
+		return
+	}
+	t.Error("no seed shows the fault")
 }
 
 // TestPlacedPrograms: tensors that a program brings to places, illegal ones too.

@@ -48,11 +48,11 @@ internal/judge/rounding:    tensor op program internal/autograd internal/eager g
 internal/judge/reffaults:   tensor op ops program backend internal/judge/compare internal/judge/verdict
 internal/judge/proof:
 internal/judge/margins:     op program backend internal/judge/compare internal/judge/verdict
-internal/find/bundle:       internal/refusal internal/judge tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
+internal/find/bundle:       global internal/refusal internal/judge tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
 check:                      global tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
 internal/campaign/drive:
 internal/campaign:          internal/campaign/drive tensor internal/draw/choice program backend internal/judge internal/judge/verdict internal/find/shrink internal/find/finding
-internal/find/shrink:       tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
+internal/find/shrink:       global tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
 internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
 internal/campaign/store:    internal/campaign/report
