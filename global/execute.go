@@ -21,6 +21,9 @@ type Runtime struct {
 	// Allows, where it is not nil, says which legal signatures may be chosen; that
 	// in which every rank has all and computes all always may.
 	Allows func(Option) bool
+	// Tamper, where it is not nil, may put other parts in the place of those that a
+	// boxing brought about, by position: so are faults planted that must be found.
+	Tamper func(from, to *Tensor, parts []*tensor.Tensor)
 	// Explain, where it is not nil, is told how each call was run.
 	Explain func(Step)
 }
@@ -90,6 +93,18 @@ func (rt *Runtime) Execute(ctx context.Context, call *op.Call) ([]*Tensor, error
 		return nil, err
 	}
 	return l.run(ctx)
+}
+
+// ToGlobal moves a tensor to another placement or sbp.
+func (rt *Runtime) ToGlobal(ctx context.Context, t *Tensor, p Placement, s SBP) (*Tensor, error) {
+	x, err := t.ToGlobal(ctx, p, s)
+	if err != nil || x == t || rt.Tamper == nil {
+		return x, err
+	}
+	tampered := *x
+	tampered.parts = slices.Clone(x.parts)
+	rt.Tamper(t, x, tampered.parts)
+	return &tampered, nil
 }
 
 // placementOf returns the placement that all arguments have.
@@ -305,7 +320,7 @@ func Cost(from, to op.SBP, bytes, ranks int) int {
 func (l *launch) box(ctx context.Context) error {
 	for i, v := range l.call.Args.AllValues() {
 		t, to := v.(*Tensor), l.wants(i)
-		x, err := t.box(ctx, l.placement, to)
+		x, err := l.ToGlobal(ctx, t, l.placement, to)
 		if err != nil {
 			return err
 		}

@@ -108,9 +108,7 @@ func (s *search) node(i int, n *graph.Node, lies Lies) error {
 		}
 		options, args = l.options(n), n.Args()
 	}
-	for _, v := range n.Out {
-		s.live = append(s.live, v)
-	}
+	s.live = append(s.live, n.Out...)
 	s.live = slices.DeleteFunc(s.live, func(v *graph.Value) bool { return s.last[v] == i })
 	best := map[string]*way{}
 	var order []string

@@ -26,6 +26,7 @@ type GlobalBackend struct {
 	*Backend
 	mode      string
 	placement global.Placement
+	tamper    func(from, to *global.Tensor, parts []*tensor.Tensor) // of tests
 }
 
 // maxModeRanks bounds the ranks of a mode's name.
@@ -66,7 +67,7 @@ func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Out
 	start := time.Now()
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
 	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}, placed: map[*tensor.Tensor]bool{}}
-	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows}
+	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows, Tamper: b.tamper}
 	out := b.interpreter.OnRanks(ctx, job, r)
 	out.Elapsed = time.Since(start)
 	return out, nil
@@ -193,7 +194,7 @@ func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
 			return op.RuntimeError("%v", err)
 		}
 	}
-	r.known[x], err = g.ToGlobal(r.ctx, p, s)
+	r.known[x], err = r.runtime.ToGlobal(r.ctx, g, p, s)
 	r.placed[x] = err == nil
 	return err
 }
@@ -223,7 +224,7 @@ func (r *ranked) global(x *tensor.Tensor, p global.Placement) (*global.Tensor, e
 	case g == nil:
 		g, err = global.FromLocal(x, p, r.draw(x, p))
 	case !g.Placement().Equal(p):
-		g, err = g.ToGlobal(r.ctx, p, global.Broadcast(len(p.Hierarchy)))
+		g, err = r.runtime.ToGlobal(r.ctx, g, p, global.Broadcast(len(p.Hierarchy)))
 	}
 	r.known[x] = g
 	return g, err

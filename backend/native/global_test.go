@@ -197,6 +197,11 @@ func TestWrongRulesAreFound(t *testing.T) {
 		{"a diagonal of the piece", "diagonal", claims(in(op.S(0)), op.S(0))},
 		{"a loss that every rank averages", "mse_loss", claims(map[string]op.SBP{"input": op.S(0), "target": op.S(0)}, op.P)},
 		{"a gather by the whole's indices", "index_select", claims(in(op.S(0)), op.S(0))},
+		{"a gradient of softmax within the piece", "softmax.backward", claims(map[string]op.SBP{"grad": op.S(0), "output": op.S(0)}, op.S(0))},
+		{"a gradient of log_softmax within the piece", "log_softmax.backward", claims(map[string]op.SBP{"grad": op.S(0), "output": op.S(0)}, op.S(0))},
+		{"a gradient of a scan that restarts", "cumsum.backward", claims(map[string]op.SBP{"grad": op.S(0)}, op.S(0))},
+		{"a weight's gradient that no rank sums", "layer_norm.backward", claims(map[string]op.SBP{"grad": op.S(0), "input": op.S(0)}, op.S(0), op.B)},
+		{"a gradient of batch_norm by the piece's mean", "batch_norm.backward", claims(map[string]op.SBP{"grad": op.S(0), "input": op.S(0)}, op.S(0), op.P, op.P)},
 	} {
 		table, modules, err := mutants.Plant(func(defs map[string]*op.Def, _ map[string]*nn.Def) error {
 			if defs[f.id] == nil {
@@ -209,8 +214,12 @@ func TestWrongRulesAreFound(t *testing.T) {
 			t.Errorf("%s: %v", f.name, err)
 			continue
 		}
-		if disagreement(t, table, modules, f.id, cases) == nil {
+		forward, _, _ := strings.Cut(f.id, ".")
+		if disagreement(t, table, modules, forward, cases) == nil {
 			t.Errorf("%s (%s) is not found in %d cases", f.name, f.id, cases)
+		}
+		if err := disagreement(t, ops.Table(), nn.Modules(), forward, cases); err != nil {
+			t.Errorf("%s is wrong without a fault: %v", forward, err)
 		}
 	}
 }
