@@ -322,7 +322,7 @@ func (l *launch) box(ctx context.Context) error {
 		t, to := v.(*Tensor), l.wants(i)
 		x, err := l.ToGlobal(ctx, t, l.placement, to)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s, argument %s: %w", l.call.Def.ID(), l.names[i], err)
 		}
 		if x != t && l.Explain != nil {
 			l.step.Boxed = append(l.step.Boxed, Boxed{l.names[i], t.SBP(), to, t.Bytes(l.placement, to)})
@@ -389,7 +389,7 @@ func (l *launch) compute(ctx context.Context) ([]*Tensor, error) {
 		return nil, rejection
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", l.call.Def.ID(), err)
 	}
 	return l.assemble(results)
 }

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"time"
+
 	"plumb/global"
 	"plumb/tensor"
 )
@@ -9,5 +11,12 @@ import (
 func (b *GlobalBackend) Tampered(f func(from, to *global.Tensor, parts []*tensor.Tensor)) *GlobalBackend {
 	c := *b
 	c.tamper = f
+	return &c
+}
+
+// Within returns the backend with another limit of time.
+func (b *GlobalBackend) Within(d time.Duration) *GlobalBackend {
+	c := *b
+	c.limit = d
 	return &c
 }

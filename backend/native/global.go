@@ -27,6 +27,7 @@ type GlobalBackend struct {
 	mode      string
 	placement global.Placement
 	tamper    func(from, to *global.Tensor, parts []*tensor.Tensor) // of tests
+	limit     time.Duration                                         // of a program
 }
 
 // maxModeRanks bounds the ranks of a mode's name.
@@ -61,10 +62,16 @@ func (b *GlobalBackend) Info() backend.Info {
 	return i
 }
 
-// Run runs the program. A rank that fails, and parts that are not what an sbp
-// promises, are the outcome Crashed.
+// caseLimit is how long ranks may take for a program: some hang where others wait.
+const caseLimit = time.Minute
+
+// Run runs the program. A rank that fails, ranks that disagree, and parts that are
+// not what an sbp promises, are the outcome Crashed; a rank that does not come is
+// TimedOut. The message names the rank and the exchange in which the others wait.
 func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	defer cancel()
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
 	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}, placed: map[*tensor.Tensor]bool{}}
 	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows, Tamper: b.tamper}

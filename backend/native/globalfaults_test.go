@@ -1,15 +1,19 @@
 package native_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/global"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
+	"plumb/internal/ranks"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/ops"
@@ -362,5 +366,65 @@ func TestWrongCollectivesAreFound(t *testing.T) {
 		if !found(f.spot) {
 			t.Errorf("%s is not found in %d cases", f.name, len(cases))
 		}
+	}
+}
+
+// TestFaultsOfRanks: a rank that dies, hangs, is late or comes to another exchange
+// within a program is named, with the exchange in which the others wait.
+func TestFaultsOfRanks(t *testing.T) {
+	p, err := program.Parse("p.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=1)\nx = tensor((5, 3), torch.float64, uniform(0.5, 1.0, key=1))\na = x.to_global(placement=\"cpu[0, 1, 2]\", sbp=\"S(0)\")\nb = a.to_global(sbp=\"S(1)\")\ny = torch.exp(b)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang := make(chan struct{})
+	defer close(hang)
+	to := "S(0) to S(1)"
+	for name, c := range map[string]struct {
+		spoils  ranks.Spoils
+		status  backend.Status
+		message string
+	}{
+		"dies": {func(rank int, what string) (string, error) {
+			if rank == 1 && what == to {
+				return "", errors.New("no memory")
+			}
+			return what, nil
+		}, backend.Crashed, "rank 1 failed: no memory; rank 0 waits in S(0) to S(1), rank 2 waits in S(0) to S(1)"},
+		"hangs": {func(rank int, what string) (string, error) {
+			if rank == 2 && what == to {
+				<-hang
+			}
+			return what, nil
+		}, backend.TimedOut, "rank 2 did not come: context deadline exceeded; rank 0 waits in S(0) to S(1), rank 1 waits in S(0) to S(1)"},
+		"disagrees": {func(rank int, what string) (string, error) {
+			if rank == 0 && what == to {
+				return "P to B", nil
+			}
+			return what, nil
+		}, backend.Crashed, "rank 0 came to P to B; rank 1 waits in S(0) to S(1), rank 2 waits in S(0) to S(1)"},
+		"is late, but not too late": {func(rank int, what string) (string, error) {
+			if rank == 1 {
+				time.Sleep(time.Millisecond)
+			}
+			return what, nil
+		}, backend.OK, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			over, err := native.New(ops.Table(), nn.Modules()).In("global-3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit := time.Minute
+			if c.status == backend.TimedOut {
+				limit = 300 * time.Millisecond
+			}
+			out, err := over.(*native.GlobalBackend).Within(limit).Run(ranks.Spoilt(t.Context(), c.spoils), backend.NewJob(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Status != c.status || !strings.Contains(out.Message, c.message) {
+				t.Errorf("%s: %s, want %s: %s", out.Status, out.Message, c.status, c.message)
+			}
+		})
 	}
 }

@@ -71,7 +71,7 @@ func (b *Backend) In(mode string) (backend.Backend, error) {
 		return b.Graph(withoutPasses), nil
 	}
 	if p, ok := placementOf(mode); ok {
-		return &GlobalBackend{Backend: b, mode: mode, placement: p}, nil
+		return &GlobalBackend{Backend: b, mode: mode, placement: p, limit: caseLimit}, nil
 	}
 	if p, ok := graphPlacement(mode); ok {
 		return &GlobalGraphBackend{b, mode, p, global.Passes()}, nil
