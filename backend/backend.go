@@ -54,6 +54,10 @@ type Measure struct {
 	Backward bool // each time with the gradients of its float results by its float arguments
 }
 
+// OverRanks is the feature of a subject that runs programs on tensors over ranks,
+// and takes what a program says of how they lie: its placement.
+const OverRanks = "ranks"
+
 // NewJob returns a job with the inputs that the program describes.
 func NewJob(p *program.Program) *Job {
 	job := &Job{Program: p}

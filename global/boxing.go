@@ -85,14 +85,17 @@ func (t *Tensor) gives(i int, at []int, s SBP, inPlace bool) bool {
 		return true
 	}
 	for k, e := range t.sbp {
-		switch {
-		case e == op.B && s[k] == op.P && at[k] != 0:
-			return false
-		case (e == op.B || s[k] == op.P) && c[k] != at[k]:
+		if !hands(e, s[k], c[k], at[k]) {
 			return false
 		}
 	}
 	return true
+}
+
+// hands reports whether, along a dimension whose ranks stay, the rank at c gives
+// elements to that at another place.
+func hands(from, to op.SBP, c, at int) bool {
+	return !(from == op.B && to == op.P && at != 0) && (c == at || from != op.B && to != op.P)
 }
 
 // bytes is how much travels between ranks.
@@ -152,7 +155,8 @@ func (r *route) sends(t *Tensor, id int) []*tensor.Tensor {
 }
 
 // receive makes the part at position j of what the rank has and gets. Where one
-// part has all of it nothing is copied.
+// part has all of it in one stretch nothing is copied: how a part lies does not
+// depend on the way on which it came.
 func (r *route) receive(t *Tensor, j int, received []*tensor.Tensor) *tensor.Tensor {
 	want := r.wants[j]
 	bring := func(x transfer) *tensor.Tensor {
@@ -163,7 +167,9 @@ func (r *route) receive(t *Tensor, j int, received []*tensor.Tensor) *tensor.Ten
 	}
 	all := r.transfers[j]
 	if len(all) == 1 && slices.Equal(all[0].box.size, want.size) && r.from[all[0].from] == r.into[j] {
-		return bring(all[0])
+		if part := bring(all[0]); slices.Equal(want.size, r.holds[all[0].from].size) || part.IsContiguous() {
+			return part
+		}
 	}
 	part := tensor.Unset(t.meta.DType, want.size, tensor.ContiguousStrides(want.size))
 	switch whole := len(all) > 0 && slices.Equal(all[0].box.size, want.size); {
@@ -198,7 +204,7 @@ func (t *Tensor) box(ctx context.Context, p Placement, s SBP) (*Tensor, error) {
 		return t, nil
 	}
 	if t.placement.Equal(p) {
-		if pieces := t.scattered(s); pieces != nil {
+		if pieces := scattered(p, t.meta.Shape, t.sbp, s); pieces != nil {
 			x, err := t.route(p, pieces).carry(ctx, t)
 			if err != nil {
 				return nil, err
@@ -212,12 +218,12 @@ func (t *Tensor) box(ctx context.Context, p Placement, s SBP) (*Tensor, error) {
 // scattered returns the sbp in which a sum is made where P becomes B: split
 // along an axis that has something for each rank. Nil where there is none, or
 // nothing to gain.
-func (t *Tensor) scattered(s SBP) SBP {
-	pieces := slices.Clone(s)
+func scattered(p Placement, shape []int, from, to SBP) SBP {
+	pieces := slices.Clone(to)
 	gain := false
-	for k, e := range t.sbp {
-		if ranks := t.placement.Hierarchy[k]; e == op.P && s[k] == op.B && ranks > 2 {
-			axis := slices.IndexFunc(t.meta.Shape, func(n int) bool { return n >= ranks })
+	for k, e := range from {
+		if ranks := p.Hierarchy[k]; e == op.P && to[k] == op.B && ranks > 2 {
+			axis := slices.IndexFunc(shape, func(n int) bool { return n >= ranks })
 			if axis >= 0 && !slices.Contains(pieces, op.S(axis)) {
 				pieces[k], gain = op.S(axis), true
 			}

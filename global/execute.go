@@ -18,6 +18,12 @@ type Runtime struct {
 	// Choose picks one of the legal signatures of a call for a dimension of the
 	// hierarchy; nil stands for Cheapest.
 	Choose func(call *op.Call, legal []Option) int
+	// Allows, where it is not nil, says which legal signatures may be chosen; that
+	// in which every rank has all and computes all always may.
+	Allows func(Option) bool
+	// Tamper, where it is not nil, may put other parts in the place of those that a
+	// boxing brought about, by position: so are faults planted that must be found.
+	Tamper func(from, to *Tensor, parts []*tensor.Tensor)
 	// Explain, where it is not nil, is told how each call was run.
 	Explain func(Step)
 }
@@ -72,17 +78,33 @@ func (rt *Runtime) Execute(ctx context.Context, call *op.Call) ([]*Tensor, error
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{Runtime: rt, call: call, placement: p, names: call.Args.ArgNames()}
-	if !call.Def.Traits.Has(op.Dynamic) {
-		if l.metas, err = call.Infer(); err != nil {
-			return nil, err
+	l, err := rt.launch(call, p, func(v op.Value) (SBP, error) {
+		t, ok := v.(*Tensor)
+		if !ok {
+			return nil, fmt.Errorf("%s: an argument is not global", call.Def.ID())
 		}
+		return t.sbp, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	l.plan()
 	if err := l.box(ctx); err != nil {
 		return nil, err
 	}
 	return l.run(ctx)
+}
+
+// ToGlobal moves a tensor to another placement or sbp.
+func (rt *Runtime) ToGlobal(ctx context.Context, t *Tensor, p Placement, s SBP) (*Tensor, error) {
+	x, err := t.ToGlobal(ctx, p, s)
+	if err != nil || x == t || rt.Tamper == nil {
+		return x, err
+	}
+	tampered := *x
+	tampered.parts = slices.Clone(x.parts)
+	rt.Tamper(t, x, tampered.parts)
+	return &tampered, nil
 }
 
 // placementOf returns the placement that all arguments have.
@@ -107,10 +129,30 @@ type launch struct {
 	call      *op.Call
 	placement Placement
 	names     []string
+	from      []SBP         // of the arguments, in their order
 	metas     []op.Meta     // nil where they depend on elements
 	signature []op.Sharding // by dimension of the hierarchy
 	boxed     []*Tensor     // the arguments, in their order
 	step      Step
+}
+
+// launch prepares a call whose arguments lie as lies tells.
+func (rt *Runtime) launch(call *op.Call, p Placement, lies func(op.Value) (SBP, error)) (*launch, error) {
+	l := &launch{Runtime: rt, call: call, placement: p, names: call.Args.ArgNames()}
+	if !call.Def.Traits.Has(op.Dynamic) {
+		var err error
+		if l.metas, err = call.Infer(); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range call.Args.AllValues() {
+		s, err := lies(v)
+		if err != nil {
+			return nil, err
+		}
+		l.from = append(l.from, s)
+	}
+	return l, nil
 }
 
 // plan chooses the signature of each dimension.
@@ -131,7 +173,7 @@ func (l *launch) plan() {
 		corners = nextCorners(corners, s, n)
 	}
 	if !slices.ContainsFunc(l.signature, shares) {
-		l.step.Gathered = "nothing legal is cheaper"
+		l.step.Gathered = nothingCheaper
 	}
 }
 
@@ -152,6 +194,9 @@ func shares(s op.Sharding) bool {
 	}
 	return slices.ContainsFunc(s.Results, func(e op.SBP) bool { return e != op.B })
 }
+
+// nothingCheaper is why a call that ranks could share is not shared.
+const nothingCheaper = "nothing legal is cheaper"
 
 // everywhere is the signature under which each rank has all arguments and computes all.
 var everywhere = op.Sharding{Results: []op.SBP{op.B}}
@@ -175,17 +220,29 @@ func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
 	if len(corners) == 0 {
 		return everywhere
 	}
-	legal := []Option{l.priced(everywhere, k, corners[0])}
-	halved := l.halved()
-	for _, s := range common(corners, n) {
-		if !halved || !s.Partial() {
-			legal = append(legal, l.priced(s, k, corners[0]))
+	var legal []Option
+	for i, s := range l.legal(n, corners) {
+		if o := l.priced(s, k, corners[0]); i == 0 || l.Allows == nil || l.Allows(o) {
+			legal = append(legal, o)
 		}
 	}
 	if l.Choose == nil {
 		return legal[Cheapest(l.call, legal)].Sharding
 	}
 	return legal[l.Choose(l.call, legal)].Sharding
+}
+
+// legal lists the signatures by which n ranks may share all of the calls,
+// everywhere first.
+func (l *launch) legal(n int, corners []*op.Call) []op.Sharding {
+	all := []op.Sharding{everywhere}
+	halved := l.halved()
+	for _, s := range common(corners, n) {
+		if !halved || !s.Partial() {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // common returns the signatures that are legal for all of the calls and fit n ranks.
@@ -231,18 +288,14 @@ func (l *launch) priced(s op.Sharding, k int, corner *op.Call) Option {
 	o := Option{Sharding: s}
 	values := corner.Args.AllValues()
 	for i, v := range l.call.Args.AllValues() {
-		t, ok := v.(*Tensor)
-		if !ok {
-			continue
-		}
-		from, to := t.sbp[k], s.Args[l.names[i]]
+		from, to := l.from[i][k], s.Args[l.names[i]]
 		if from != to {
 			o.Moves++
 			if to == op.P {
 				o.Sums++
 			}
 		}
-		o.Cost += Cost(from, to, tensor.NumElements(values[i].Shape())*t.meta.DType.Size(), l.placement.Hierarchy[k])
+		o.Cost += Cost(from, to, tensor.NumElements(values[i].Shape())*v.DType().Size(), l.placement.Hierarchy[k])
 	}
 	return o
 }
@@ -266,17 +319,10 @@ func Cost(from, to op.SBP, bytes, ranks int) int {
 // box brings the arguments to the signature.
 func (l *launch) box(ctx context.Context) error {
 	for i, v := range l.call.Args.AllValues() {
-		t, ok := v.(*Tensor)
-		if !ok {
-			return fmt.Errorf("%s: argument %s is not global", l.call.Def.ID(), l.names[i])
-		}
-		to := make(SBP, len(l.signature))
-		for k, s := range l.signature {
-			to[k] = s.Args[l.names[i]]
-		}
-		x, err := t.box(ctx, l.placement, to)
+		t, to := v.(*Tensor), l.wants(i)
+		x, err := l.ToGlobal(ctx, t, l.placement, to)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s, argument %s: %w", l.call.Def.ID(), l.names[i], err)
 		}
 		if x != t && l.Explain != nil {
 			l.step.Boxed = append(l.step.Boxed, Boxed{l.names[i], t.SBP(), to, t.Bytes(l.placement, to)})
@@ -289,9 +335,27 @@ func (l *launch) box(ctx context.Context) error {
 	return nil
 }
 
+// wants is how argument i has to lie.
+func (l *launch) wants(i int) SBP {
+	to := make(SBP, len(l.signature))
+	for k, s := range l.signature {
+		to[k] = s.Args[l.names[i]]
+	}
+	return to
+}
+
+// gives is how result i lies afterwards.
+func (l *launch) gives(i int) SBP {
+	s := make(SBP, len(l.signature))
+	for k := range s {
+		s[k] = l.signature[k].Result(i)
+	}
+	return s
+}
+
 // Bytes is how many bytes travel between ranks when ToGlobal brings the tensor there.
 func (t *Tensor) Bytes(p Placement, s SBP) int {
-	if pieces := t.scattered(s); pieces != nil && t.placement.Equal(p) {
+	if pieces := scattered(p, t.meta.Shape, t.sbp, s); pieces != nil && t.placement.Equal(p) {
 		half := &Tensor{meta: t.meta, placement: p, sbp: pieces, parts: t.parts}
 		return t.route(p, pieces).bytes(t.meta.DType) + half.route(p, s).bytes(t.meta.DType)
 	}
@@ -304,6 +368,15 @@ func (l *launch) run(ctx context.Context) ([]*Tensor, error) {
 	if l.Explain != nil {
 		l.Explain(l.step)
 	}
+	out, err := l.compute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return out, l.writeBack(ctx)
+}
+
+// compute runs the kernels of all ranks on the arguments as they are boxed.
+func (l *launch) compute(ctx context.Context) ([]*Tensor, error) {
 	results := make([][]*tensor.Tensor, l.placement.size())
 	err := onRanks(ctx, len(results), func(r *ranks.Rank) error {
 		local, err := l.local(r.ID)
@@ -316,10 +389,7 @@ func (l *launch) run(ctx context.Context) ([]*Tensor, error) {
 		return nil, rejection
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := l.writeBack(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", l.call.Def.ID(), err)
 	}
 	return l.assemble(results)
 }
@@ -419,9 +489,7 @@ func (l *launch) assemble(results [][]*tensor.Tensor) ([]*Tensor, error) {
 			}
 			t.parts = append(t.parts, r[i])
 		}
-		for _, s := range l.signature {
-			t.sbp = append(t.sbp, s.Result(i))
-		}
+		t.sbp = l.gives(i)
 		if t.meta = metaOf(t.parts[0]); i < len(l.metas) {
 			t.meta = l.metas[i]
 		}

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"plumb/global"
-	"plumb/internal/draw/choice"
-	"plumb/internal/draw/opcase"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"
@@ -246,41 +244,5 @@ func TestCountedBytes(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestEverySignatureHolds: of sampled calls of every operator, each signature gives
-// the whole on 2 and 3 ranks.
-func TestEverySignatureHolds(t *testing.T) {
-	const samples = 3
-	ran := 0
-	for _, d := range ops.Table().Defs() {
-		if d.Sample == nil || d.Traits.Has(op.Random) || d.Traits.Has(op.Dynamic) {
-			continue
-		}
-		for key := range uint64(samples) {
-			call, err := opcase.Drawer{Table: ops.Table(), Def: d}.Bind(choice.New(key), tensor.F64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			shardings, err := call.Shardings()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range shardings {
-				for _, ranks := range []int{2, 3} {
-					tried, err := global.Holds(t.Context(), call, s, ranks)
-					if err != nil {
-						t.Errorf("%s, sample %d by %s on %d ranks: %v", d.ID(), key, s, ranks, err)
-					}
-					if tried {
-						ran++
-					}
-				}
-			}
-		}
-	}
-	if ran < 3000 {
-		t.Errorf("only %d signatures ran", ran)
 	}
 }

@@ -11,53 +11,69 @@ import (
 	"plumb/tensor"
 )
 
-// Holds runs a bound call, whose tensors are local, by one of its signatures on
-// ranks in a row, and returns how what they hold is not what the call computes;
-// ran is false where the ranks do not fit. Arguments lie as the signature says
-// before, so that nothing is boxed and summands are such that no function but a
-// linear one takes them for the whole.
+// Holds runs a bound call, whose tensors are local, by a signature on ranks in a
+// row, and returns how what they hold is not what the call computes; ran is false
+// where the ranks cannot share it so. Arguments lie as the signature says before,
+// so that nothing is boxed and summands are such that no function but a linear one
+// takes them for the whole.
 func Holds(ctx context.Context, call *op.Call, s op.Sharding, ranks int) (ran bool, err error) {
 	p, err := NewPlacement("cpu", []int{ranks})
 	if err != nil {
 		return false, err
 	}
-	want, err := call.Execute()
+	l, err := (&Runtime{Placement: p}).launch(call, p, func(op.Value) (SBP, error) { return nil, nil })
 	if err != nil {
 		return false, err
 	}
-	whole := *call
-	names, next := call.Args.ArgNames(), -1
-	whole.Args = call.Args.MapValues(func(v op.Value) op.Value {
-		next++
-		t, failure := FromLocal(v.(*tensor.Tensor), p, SBP{s.Args[names[next]]})
-		if failure != nil {
-			err = fmt.Errorf("argument %s: %w", names[next], failure)
+	if l.metas, err = call.Infer(); err != nil {
+		return false, err
+	}
+	if call.Def.NotSplittable != "" || call.Def.Traits.Has(op.Random) || l.halved() && s.Partial() || !s.Fits(call.Args, l.metas, ranks) {
+		return false, nil
+	}
+	l.signature = []op.Sharding{s}
+	for i, v := range call.Args.AllValues() {
+		t, err := FromLocal(v.(*tensor.Tensor), p, l.wants(i))
+		if err != nil {
+			return false, fmt.Errorf("argument %s: %w", l.names[i], err)
 		}
-		return t
-	})
+		l.boxed = append(l.boxed, t)
+	}
+	whole := *call
+	if len(call.Def.Mutates) > 0 {
+		whole.Args = call.Args.MapValues(func(v op.Value) op.Value { return v.(*tensor.Tensor).Clone() })
+	}
+	want, err := whole.Execute()
+	if err != nil {
+		return false, err
+	}
+	got, err := l.compute(ctx)
 	if err != nil {
 		return true, err
 	}
-	rt := &Runtime{Placement: p, Choose: func(_ *op.Call, legal []Option) int {
-		i := slices.IndexFunc(legal, func(o Option) bool { return o.String() == s.String() })
-		ran = i >= 0
-		return max(i, 0)
-	}}
-	got, err := rt.Execute(ctx, &whole)
-	if err != nil || !ran {
-		return ran, err
-	}
 	exact := call.Def.Tol.Class == op.Exact && !s.Partial()
 	for i, t := range got {
-		x, err := t.Logical()
-		if err == nil {
-			err = near(x, want[i], exact)
-		}
-		if err != nil {
+		if err := t.isNear(want[i], exact); err != nil {
 			return true, fmt.Errorf("result %d: %w", i, err)
 		}
 	}
+	for _, name := range call.Def.Mutates {
+		if i := slices.Index(l.names, name.Name()); i >= 0 {
+			if err := l.boxed[i].isNear(whole.Args.Tensor(name), exact); err != nil {
+				return true, fmt.Errorf("%s afterwards: %w", name, err)
+			}
+		}
+	}
 	return true, nil
+}
+
+// isNear compares the whole that the ranks hold.
+func (t *Tensor) isNear(want *tensor.Tensor, exact bool) error {
+	x, err := t.Logical()
+	if err != nil {
+		return err
+	}
+	return near(x, want, exact)
 }
 
 // reordered is how many units of the last place, of the largest element, sums in

@@ -8,6 +8,20 @@ import (
 	"plumb/op"
 )
 
+// ParseHierarchy reads the sizes of a hierarchy: "4", "2x2".
+func ParseHierarchy(text string) ([]int, error) {
+	var sizes []int
+	size := 1
+	for part := range strings.SplitSeq(text, "x") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > maxRanks/size {
+			return nil, fmt.Errorf("%q is neither a number of ranks up to %d nor a hierarchy such as 2x2", text, maxRanks)
+		}
+		sizes, size = append(sizes, n), size*n
+	}
+	return sizes, nil
+}
+
 // ParseSBP reads what SBP.String writes: "S(0)", "B", "P", "[S(0), B]".
 func ParseSBP(text string) (SBP, error) {
 	inner, nested := strings.CutPrefix(text, "[")

@@ -57,8 +57,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure wraps what a node failed with; of a fused one, the call in it.
-func (c *Code) failure(n *Node, err error) error {
+// Failure wraps what a node failed with; of a fused one, the call in it.
+func (c *Code) Failure(n *Node, err error) error {
 	var inner *bodyError
 	switch {
 	case errors.As(err, &inner):

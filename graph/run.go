@@ -51,7 +51,7 @@ func (c *Compiled) runFrom(seed uint64, drawn int, inputs []*tensor.Tensor) ([]*
 	var failed error
 	for i, n := range c.Code.Nodes {
 		if err := r.node(n); err != nil {
-			failed = c.Code.failure(n, err)
+			failed = c.Code.Failure(n, err)
 			break
 		}
 		if c.watch != nil {

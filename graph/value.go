@@ -29,6 +29,9 @@ func (v *Value) Strides() []int { return v.layout.Strides() }
 // Views of each other share its storage.
 func (v *Value) Layout() *tensor.Tensor { return v.layout }
 
+// ID returns the number that the text of the graph gives the value.
+func (v *Value) ID() int { return v.id }
+
 // Node returns what makes the value.
 func (v *Value) Node() *Node { return v.node }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"plumb/tensor"
 )
 
 // SBP says how one tensor lies on a row of ranks, in OneFlow's words. The
@@ -57,53 +55,6 @@ func (s SBP) LocalShape(shape []int, ranks, rank int) []int {
 		_, local[s.axis] = Balanced(shape[s.axis], ranks, rank)
 	}
 	return local
-}
-
-// Piece returns what rank holds of t under S or B, sharing its storage.
-func (s SBP) Piece(t *tensor.Tensor, ranks, rank int) *tensor.Tensor {
-	if s.kind != 'S' {
-		return t
-	}
-	start, n := Balanced(t.Shape()[s.axis], ranks, rank)
-	return t.Narrow(s.axis, start, n, 1)
-}
-
-// Gather returns the tensor of which the ranks hold the parts: their
-// concatenation under S, their sum under P. Under B the parts have to be equal
-// in every bit. The error says how the parts fail to make up a tensor of the shape.
-func (s SBP) Gather(shape []int, parts []*tensor.Tensor) (*tensor.Tensor, error) {
-	for rank, p := range parts {
-		if want := s.LocalShape(shape, len(parts), rank); !slices.Equal(p.Shape(), want) {
-			return nil, fmt.Errorf("rank %d of %d holds shape %v of %v under %s, not %v", rank, len(parts), p.Shape(), shape, s, want)
-		}
-	}
-	if s.kind == 0 {
-		for rank, p := range parts[1:] {
-			if !p.SameBits(parts[0]) {
-				return nil, fmt.Errorf("ranks 0 and %d differ under B", rank+1)
-			}
-		}
-		return parts[0], nil
-	}
-	whole := tensor.New(parts[0].DType(), shape...)
-	for rank, p := range parts {
-		if s.kind == 'S' {
-			s.Piece(whole, len(parts), rank).CopyFrom(p)
-		} else {
-			accumulate(whole, p)
-		}
-	}
-	return whole, nil
-}
-
-func accumulate(sum, t *tensor.Tensor) {
-	for i := range sum.Len() {
-		if d := sum.DType(); d.IsInt() {
-			sum.SetInt(i, sum.Int(i)+t.Int(i))
-		} else {
-			sum.Set(i, sum.At(i)+t.At(i))
-		}
-	}
 }
 
 // Sharding is one legal signature of a call: every rank runs the operator on

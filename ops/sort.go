@@ -336,14 +336,15 @@ var searchOps = []*op.Def{
 		Tol:    exactTol("places in its input"),
 	},
 	{
-		Sig:    "bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-		More:   []string{"bucketize(Scalar input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"},
-		Names:  []string{"torch.bucketize"},
-		Doc:    "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
-		Traits: op.NoGrad,
-		SBP:    axes("input *, boundaries b -> *"),
-		Reject: checkBucketize,
-		Infer:  inferSearch,
+		Sig:     "bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+		Domains: asSampled(arg.Boundaries),
+		More:    []string{"bucketize(Scalar input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"},
+		Names:   []string{"torch.bucketize"},
+		Doc:     "The place in the sorted boundaries at which to insert each value: before equal ones, after them with right.",
+		Traits:  op.NoGrad,
+		SBP:     axes("input *, boundaries b -> *"),
+		Reject:  checkBucketize,
+		Infer:   inferSearch,
 		Kernels: searchKernels(arg.Boundaries, func(c *op.Run, values *tensor.Tensor) searchArgs {
 			return searchArgs{seq: c.Tensor(arg.Boundaries), values: values, right: c.Bool(arg.Right)}
 		}),

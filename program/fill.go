@@ -14,6 +14,11 @@ func (in *Input) Materialize() *tensor.Tensor {
 	return t
 }
 
+// Layout returns a tensor of undefined elements that lies as the input does.
+func (in *Input) Layout() *tensor.Tensor {
+	return tensor.Unset(in.DType, in.Shape, in.Strides)
+}
+
 // Into sets the elements of t, in row-major order of its shape.
 func (f *Fill) Into(t *tensor.Tensor) {
 	if f.Dist == Literal {

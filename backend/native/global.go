@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +26,8 @@ type GlobalBackend struct {
 	*Backend
 	mode      string
 	placement global.Placement
+	tamper    func(from, to *global.Tensor, parts []*tensor.Tensor) // of tests
+	limit     time.Duration                                         // of a program
 }
 
 // maxModeRanks bounds the ranks of a mode's name.
@@ -50,26 +51,30 @@ func hierarchyOf(mode string) (hierarchy []int, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	for _, s := range strings.Split(sizes, "x") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, false
-		}
-		hierarchy = append(hierarchy, n)
-	}
-	return hierarchy, true
+	hierarchy, err := global.ParseHierarchy(sizes)
+	return hierarchy, err == nil
 }
 
 // Info returns the backend's name and modes.
-func (b *GlobalBackend) Info() backend.Info { return info(b.mode) }
+func (b *GlobalBackend) Info() backend.Info {
+	i := info(b.mode)
+	i.Features = map[string]string{backend.OverRanks: b.placement.String()}
+	return i
+}
 
-// Run runs the program. A rank that fails, and parts that are not what an sbp
-// promises, are the outcome Crashed.
+// caseLimit is how long ranks may take for a program: some hang where others wait.
+const caseLimit = time.Minute
+
+// Run runs the program. A rank that fails, ranks that disagree, and parts that are
+// not what an sbp promises, are the outcome Crashed; a rank that does not come is
+// TimedOut. The message names the rank and the exchange in which the others wait.
 func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
 	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	defer cancel()
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
-	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}}
-	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose}
+	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}, placed: map[*tensor.Tensor]bool{}}
+	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows, Tamper: b.tamper}
 	out := b.interpreter.OnRanks(ctx, job, r)
 	out.Elapsed = time.Since(start)
 	return out, nil
@@ -81,16 +86,22 @@ type ranked struct {
 	runtime global.Runtime
 	source  *choice.Source
 	known   map[*tensor.Tensor]*global.Tensor // by what the interpreter knows them as
-	// summed says that a signature with summands was chosen; whole that none may be.
-	summed, whole bool
+	placed  map[*tensor.Tensor]bool           // by the program, or made of such alone
+	// told says that the program says how all arguments of a call lie, summed that a
+	// signature with summands was chosen, whole that none may be.
+	told, summed, whole bool
 }
 
-// choose draws a legal signature. No argument becomes summands, which would be
-// rounded with others that it was no sum with.
-func (r *ranked) choose(_ *op.Call, legal []global.Option) int {
+// allows leaves out signatures under which an argument becomes summands, which
+// would be rounded with others that it was no sum with.
+func (r *ranked) allows(o global.Option) bool { return o.Sums == 0 && !(r.whole && o.Partial()) }
+
+// choose draws a legal signature. Where the program says how all arguments lie it
+// is the cheapest, as in OneFlow.
+func (r *ranked) choose(call *op.Call, legal []global.Option) int {
 	i := r.source.Index(len(legal))
-	for legal[i].Sums > 0 || r.whole && legal[i].Partial() {
-		i = (i + 1) % len(legal)
+	if r.told {
+		i = global.Cheapest(call, legal)
 	}
 	r.summed = r.summed || legal[i].Partial()
 	return i
@@ -101,6 +112,8 @@ func (r *ranked) Compute(call *op.Call) ([]*tensor.Tensor, error) {
 	whole := *call
 	var err error
 	p := r.placementOf(call)
+	args := call.Args.AllValues()
+	r.told = len(args) > 0 && !slices.ContainsFunc(args, func(v op.Value) bool { return !r.placed[v.(*tensor.Tensor)] })
 	whole.Args = call.Args.MapValues(func(v op.Value) op.Value {
 		x, failure := r.global(v.(*tensor.Tensor), p)
 		err = errors.Join(err, failure)
@@ -136,7 +149,7 @@ func (r *ranked) execute(call, whole *op.Call) ([]*tensor.Tensor, error) {
 		if out[i], err = sharing(call, out[i]); err != nil {
 			return nil, err
 		}
-		r.known[out[i]] = x
+		r.known[out[i]], r.placed[out[i]] = x, r.told
 	}
 	return out, nil
 }
@@ -188,7 +201,8 @@ func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
 			return op.RuntimeError("%v", err)
 		}
 	}
-	r.known[x], err = g.ToGlobal(r.ctx, p, s)
+	r.known[x], err = r.runtime.ToGlobal(r.ctx, g, p, s)
+	r.placed[x] = err == nil
 	return err
 }
 
@@ -217,7 +231,7 @@ func (r *ranked) global(x *tensor.Tensor, p global.Placement) (*global.Tensor, e
 	case g == nil:
 		g, err = global.FromLocal(x, p, r.draw(x, p))
 	case !g.Placement().Equal(p):
-		g, err = g.ToGlobal(r.ctx, p, global.Broadcast(len(p.Hierarchy)))
+		g, err = r.runtime.ToGlobal(r.ctx, g, p, global.Broadcast(len(p.Hierarchy)))
 	}
 	r.known[x] = g
 	return g, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/global"
 	"plumb/graph"
 	"plumb/internal/interp"
 	"plumb/nn"
@@ -40,13 +41,14 @@ func (b *Backend) TakingInt32() *Backend {
 }
 
 // Modes are what may follow "native:": how programs are run.
-// Of Global there is one for every hierarchy of ranks.
-var Modes = []string{backend.Eager, "graph", "graph-plain", Global}
+// Of Global and GlobalGraph there is one for every hierarchy of ranks.
+var Modes = []string{backend.Eager, "graph", "graph-plain", Global, GlobalGraph}
 
 // HasMode reports whether there is such a mode; "" stands for the first.
 func HasMode(mode string) bool {
 	_, ranks := placementOf(mode)
-	return ranks || mode == "" || slices.Contains(Modes, mode)
+	_, graphs := graphPlacement(mode)
+	return ranks || graphs || mode == "" || slices.Contains(Modes, mode)
 }
 
 var _ backend.Modal = (*Backend)(nil)
@@ -69,7 +71,10 @@ func (b *Backend) In(mode string) (backend.Backend, error) {
 		return b.Graph(withoutPasses), nil
 	}
 	if p, ok := placementOf(mode); ok {
-		return &GlobalBackend{b, mode, p}, nil
+		return &GlobalBackend{Backend: b, mode: mode, placement: p, limit: caseLimit}, nil
+	}
+	if p, ok := graphPlacement(mode); ok {
+		return &GlobalGraphBackend{b, mode, p, global.Passes()}, nil
 	}
 	return nil, &backend.ModeError{Backend: "native", Mode: mode, Modes: Modes}
 }

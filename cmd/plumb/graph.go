@@ -32,6 +32,7 @@ type graphShow struct {
 	level   string // of graph.Debug
 	passes  string // 0 to 3: of Options.DebugPasses
 	without []string
+	ranks   rankPlan
 	out     io.Writer
 }
 
@@ -46,11 +47,18 @@ and how much memory the results need. Nothing is run: PyTorch is not needed.
 
 With --debug N it tells how the graph is built instead, on the scale of OneFlow's
 graph.debug(N), which test files and Go's graph.Graph have too; --debug-passes
-adds what the passes do.`,
+adds what the passes do.
+
+With --ranks it prints how ranks run the graph: the sbp of every value, each
+boxing with the bytes that it moves, and in the end what each dimension of the
+hierarchy carries and the first rank holds. No element is computed, so that
+--ranks 64x8 plans what no machine here could run.`,
 		Example: `  plumb graph show suites/norm.py::test_layer_norm
   plumb graph show suites/norm.py::test_layer_norm --dot | dot -Tsvg > graph.svg
   plumb graph show suites/norm.py::test_layer_norm --debug 2
-  plumb graph show finding.py --debug-passes 3 --without fuse,reuse`,
+  plumb graph show finding.py --debug-passes 3 --without fuse,reuse
+  plumb graph show suites/norm.py::test_layer_norm --ranks 2x2
+  plumb graph show suites/norm.py::test_layer_norm --ranks 64x8 --sbp '[S(0), B]' --bandwidth 12.5,100`,
 		Args: takes(1, 1, "one test, as FILE::TEST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.out = cmd.OutOrStdout()
@@ -60,6 +68,9 @@ adds what the passes do.`,
 			p, err := g.program(cmd, args[0])
 			if err != nil {
 				return usage(err)
+			}
+			if g.ranks.hierarchy != nil {
+				return g.ranks.show(cmd.Context(), p, g.out)
 			}
 			return g.show(cmd.Context(), p)
 		},
@@ -71,7 +82,9 @@ adds what the passes do.`,
 	fl.Var(oneOf(&g.level, "-1", "0", "1", "2", "3"), "debug", "tell how the graph is built: 0, the stages and their times; 1, also the calls of modules, with inputs, outputs, parameters and buffers; 2, also each operator with its attributes, device and shardings; 3, also strides, defaults and where each is called; -1, nothing")
 	fl.Var(oneOf(&g.passes, "0", "1", "2", "3"), "debug-passes", "tell of the passes: 1, what each did; 2, also the graph before and after all of them; 3, also the graph after each, with the call that each node comes from; 0, nothing (the default with --debug)")
 	fl.Var(passes(&g.without), "without", `passes to leave out: dead, fold, casts, algebra, common, recompute, dead2, fuse, reuse; "all" leaves out every one`)
+	g.ranks.register(cmd)
 	bars(cmd, "dot", "debug", "debug-passes")
+	bars(cmd, "ranks", "dot", "debug", "debug-passes", "without")
 	return cmd
 }
 

@@ -171,6 +171,11 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		// ranks
 		{"run --reference native --ranks 0", "--ranks 0: not a number of ranks up to 64, nor a hierarchy such as 2x2"},
 		{"run --reference native --candidate recorded --ranks 2", "--ranks has no effect: native, which runs over ranks, is no candidate"},
+		{"graph show " + saved + " --sbp B", "--sbp needs --ranks"},
+		{"graph show " + saved + " --ranks 2y", "want a number of ranks, or a hierarchy such as 2x2"},
+		{"graph show " + saved + " --ranks 2 --dot", "--dot has no effect with --ranks"},
+		{"graph show " + saved + " --ranks 2x2 --bandwidth 1", "--bandwidth: 1 numbers for 2 dimensions of ranks"},
+		{"graph show " + saved + " --ranks 2x2 --sbp [B,B,B]", "--sbp [B, B, B]: 3 entries for 2 dimensions of ranks"},
 		// given twice
 		{"run --reference native --candidate native --candidate native", "--candidate native is given twice"},
 		{"run --dtype float32 --dtype float32", "each once"},

@@ -46,7 +46,7 @@ func (s *subjects) register(cmd *cobra.Command) {
 	group(cmd, whichSubjects, func(fl *pflag.FlagSet) {
 		fl.StringVar(&s.reference, "reference", "", "the backend that is taken to be right (default torch): torch, native, recorded:FILE, …; see plumb help backends")
 		fl.StringSliceVar(&s.candidates, "candidate", s.candidates, "the backends that are judged; may be repeated")
-		fl.StringSliceVar(&s.ranks, "ranks", nil, "judge native over ranks too, such as 2,3,4,2x2 (a hierarchy): how inputs lie on them, and by which of its legal signatures a call is run, is drawn")
+		fl.StringSliceVar(&s.ranks, "ranks", nil, "judge native over ranks too, such as 2,3,4,2x2 (a hierarchy): how inputs lie on them, and by which of its legal signatures a call is run, is drawn; graph-2x2 runs the graph of each case")
 		pythonFlag(fl, &s.python)
 		fl.StringSliceVar(&s.imports, "import", nil, "a Python module that torch subjects import first, such as torch_npu for torch@npu; may be repeated")
 		jobsFlag(fl, &s.jobs, "cases that run at the same time, as many as CPUs and memory allow")

@@ -51,6 +51,8 @@ func (s *Solo) Subject(first *verdict.Record) shrink.Subject {
 	subject := shrink.Subject{Judge: func(ctx context.Context, p *program.Program) (*verdict.Record, error) {
 		return s.Repeat(ctx, first, p)
 	}}
+	_, judged := s.Infos(first.Candidate, "")
+	subject.OverRanks = judged.Features[backend.OverRanks] != ""
 	tests := s.lane.cfg.Tests
 	at := slices.IndexFunc(tests, func(t Test) bool { return t.Name == first.Test })
 	if at >= 0 && tests[at].Redraw != nil {

@@ -246,6 +246,8 @@ func Fail(out *backend.Outcome, call int, err error) {
 		refusal.Classify(out)
 	case errors.As(err, &capture):
 		out.Status = backend.Unsupported
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Status = backend.TimedOut
 	case errors.Is(err, op.ErrUnknown) || errors.Is(err, op.ErrNoElements) || errors.Is(err, inplace.ErrUnsupported) || errors.Is(err, nn.ErrUnsupported) || errors.Is(err, errUnsupported):
 		out.Status = backend.Unsupported
 	default:

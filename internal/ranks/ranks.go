@@ -61,7 +61,21 @@ type world struct {
 	changed *sync.Cond
 	states  []state
 	meeting *meeting
+	failure *Fault // of the ranks that failed, until no other is at work
 	fault   *Fault
+	spoils  Spoils
+}
+
+// Spoils is told of each exchange that a rank comes to. It may return an error,
+// with which the rank dies, the name of another exchange, or return late.
+type Spoils func(rank int, what string) (string, error)
+
+type spoilsKey struct{}
+
+// Spoilt returns a context under which ranks are at fault: so are faults of
+// ranks planted that must be found.
+func Spoilt(ctx context.Context, s Spoils) context.Context {
+	return context.WithValue(ctx, spoilsKey{}, s)
 }
 
 // state is where a rank is: at work, waiting in an exchange, or at its end.
@@ -72,7 +86,6 @@ type state struct {
 
 // meeting is an exchange that not all ranks have come to.
 type meeting struct {
-	what    string
 	arrived int
 	sent    [][]*tensor.Tensor // by sender and receiver
 	full    bool
@@ -83,6 +96,7 @@ type meeting struct {
 // when ctx ends before they do; a rank that never returns is left behind.
 func Run(ctx context.Context, n int, body func(r *Rank) error) error {
 	w := &world{states: make([]state, n)}
+	w.spoils, _ = ctx.Value(spoilsKey{}).(Spoils)
 	w.changed = sync.NewCond(&w.mu)
 	var all sync.WaitGroup
 	for id := range n {
@@ -117,6 +131,12 @@ func guarded(r *Rank, body func(r *Rank) error) (err error) {
 // name. What is sent is the receiver's too and may not be changed afterwards.
 func (r *Rank) Exchange(what string, send []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	w := r.world
+	if w.spoils != nil {
+		var err error
+		if what, err = w.spoils(r.ID, what); err != nil {
+			return nil, err
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fault != nil {
@@ -124,23 +144,18 @@ func (r *Rank) Exchange(what string, send []*tensor.Tensor) ([]*tensor.Tensor, e
 	}
 	m := w.meeting
 	if m == nil {
-		m = &meeting{what: what, sent: make([][]*tensor.Tensor, len(w.states))}
+		m = &meeting{sent: make([][]*tensor.Tensor, len(w.states))}
 		w.meeting = m
 	}
-	if m.what != what {
-		w.states[r.ID].waits = what
-		w.blame([]int{r.ID}, fmt.Sprintf("came to %s when others were in %s", what, m.what), nil)
-		return nil, w.fault
-	}
 	m.sent[r.ID] = send
-	if m.arrived++; m.arrived == len(w.states) {
+	w.states[r.ID].waits = what
+	if m.arrived++; m.arrived == len(w.states) && w.agree() {
 		m.full, w.meeting = true, nil
 		for i := range w.states {
 			w.states[i].waits = ""
 		}
 		w.changed.Broadcast()
 	} else {
-		w.states[r.ID].waits = what
 		w.stuck()
 		for !m.full && w.fault == nil {
 			w.changed.Wait()
@@ -156,18 +171,29 @@ func (r *Rank) Exchange(what string, send []*tensor.Tensor) ([]*tensor.Tensor, e
 	return received, nil
 }
 
+// agree reports whether all ranks wait in one exchange.
+func (w *world) agree() bool {
+	return !slices.ContainsFunc(w.states, func(s state) bool { return s.waits != w.states[0].waits })
+}
+
 // end notes that a rank has nothing more to do.
 func (w *world) end(id int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.states[id] = state{ended: true}
-	if err != nil {
-		w.blame([]int{id}, "failed", err)
+	if err != nil && w.fault == nil {
+		if w.failure == nil {
+			w.failure = &Fault{Ranks: []int{id}, What: "failed", Err: err}
+		} else if w.failure.Ranks[0] > id {
+			w.failure.Ranks[0], w.failure.Err = id, err
+		}
 	}
 	w.stuck()
 }
 
-// stuck finds that no rank is at work while some wait: the ended ones will not come.
+// stuck finds that no rank is at work while some wait or have failed: those that
+// ended will not come. Only then is it known where the others wait, whichever of
+// them is faster.
 func (w *world) stuck() {
 	var ended []int
 	for id, s := range w.states {
@@ -178,9 +204,36 @@ func (w *world) stuck() {
 			ended = append(ended, id)
 		}
 	}
-	if len(ended) < len(w.states) {
+	switch {
+	case w.failure != nil:
+		w.blame(w.failure.Ranks, w.failure.What, w.failure.Err)
+	case len(ended) == 0:
+		what, others := w.odd()
+		w.blame(others, "came to "+what, nil)
+	case len(ended) < len(w.states):
 		w.blame(ended, "ended without it", nil)
 	}
+}
+
+// odd returns the ranks that wait in another exchange than most do, or than the
+// first where as many do, and which that is.
+func (w *world) odd() (what string, ranks []int) {
+	count := map[string]int{}
+	for _, s := range w.states {
+		count[s.waits]++
+	}
+	most := w.states[0].waits
+	for _, s := range w.states {
+		if count[s.waits] > count[most] {
+			most = s.waits
+		}
+	}
+	for id, s := range w.states {
+		if s.waits != most && (what == "" || s.waits == what) {
+			what, ranks = s.waits, append(ranks, id)
+		}
+	}
+	return what, ranks
 }
 
 // late blames the ranks that are at work when time is up.
@@ -192,6 +245,9 @@ func (w *world) late(err error) {
 		if !s.ended && s.waits == "" {
 			working = append(working, id)
 		}
+	}
+	if w.failure != nil {
+		w.blame(w.failure.Ranks, w.failure.What, w.failure.Err)
 	}
 	w.blame(working, "did not come", err)
 }

@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 			}
 			_, err := told(r, 3, "all-reduce")
 			return err
-		}, []string{"rank 1 failed: no memory"}},
+		}, []string{"rank 1 failed: no memory; rank 0 waits in all-reduce, rank 2 waits in all-reduce"}},
 		"a rank panics": {context.Background(), func(r *Rank) error {
 			if r.ID == 2 {
 				panic("index out of range")
@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 			}
 			_, err := told(r, 3, what)
 			return err
-		}, []string{"all-reduce", "broadcast", "came to"}},
+		}, []string{"rank 1 came to broadcast; rank 0 waits in all-reduce, rank 2 waits in all-reduce"}},
 		"a rank hangs": {late, func(r *Rank) error {
 			if r.ID == 2 {
 				<-hang

@@ -168,6 +168,7 @@ func findingNotes(f *finding.Finding) []string {
 	note("to blame", r.Record.Verdict.ToBlame())
 	note("unstable", f.Unstable)
 	note("common", f.Common)
+	note("ranks", r.Ranks)
 	note("minimised", how)
 	note("proof", f.Proof)
 	note("bundle", f.Bundle)

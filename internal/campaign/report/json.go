@@ -95,6 +95,7 @@ type jsonFinding struct {
 	Unstable  string           `json:"unstable,omitempty"`
 	Proof     string           `json:"proof,omitempty"`
 	Bundle    string           `json:"bundle,omitempty"`
+	Ranks     string           `json:"ranks,omitempty"`
 	Minimal   bool             `json:"minimal"` // nothing makes it smaller
 	Runs      int              `json:"runs"`    // of the candidate, to get there
 	Seconds   float64          `json:"seconds"`
@@ -108,7 +109,7 @@ func (j *JSON) Findings(fs []*finding.Finding) {
 		r := f.Result
 		_ = j.enc.Encode(map[string]any{"minimal": jsonFinding{
 			f.ID, f.Candidate(), f.Modes(), r.Record.Verdict.ToBlame(), r.Signature, f.Count(), f.Tests(), f.Common, f.Unstable, f.Proof, f.Bundle,
-			r.Minimal, r.Runs, r.Elapsed.Seconds(), r.Record.Program.String(), r.Record.Verdict,
+			r.Ranks, r.Minimal, r.Runs, r.Elapsed.Seconds(), r.Record.Program.String(), r.Record.Verdict,
 		}})
 	}
 }

@@ -3,6 +3,8 @@
 //
 //	program.py              Plumb's text; plumb run program.py judges it again
 //	repro_torch.py          plain PyTorch, and a file for each other side:
+//	ranks_dtensor.py        the program over ranks, of one that says how its inputs lie,
+//	ranks_oneflow.py        beside itself on one rank
 //	repro_test.go           native: a Go test, with its go.mod
 //	repro_torch_candidate.py   a second PyTorch
 //	inputs.safetensors      inputs "x", cotangents "y.cotangent", initial state "m.weight"

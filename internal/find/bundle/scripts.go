@@ -43,6 +43,9 @@ func (b *Bundle) addScripts(f *Finding, p *place) error {
 			return err
 		}
 	}
+	if err := b.addRanks(f, p); err != nil {
+		return err
+	}
 	b.m.Sides["plumb"] = script{File: programFile, Role: "candidate"}
 	b.m.Run = append(b.m.Run, "plumb run "+programFile)
 	return nil

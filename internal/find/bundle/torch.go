@@ -68,6 +68,7 @@ type pythonFile struct {
 	isReference bool   // this side is it
 	stored      string // the other side's file of tensors
 	usesFile    bool
+	onRanks     bool // to_global is called
 }
 
 func (w *pythonFile) text() ([]byte, error) {
@@ -244,6 +245,12 @@ func (w *pythonFile) call(c *program.Call, text string) []string {
 	switch {
 	case c.Target == "operator.pow" && strings.HasPrefix(text, c.Result+" = -"): // -2 ** x is -(2 ** x)
 		return []string{fmt.Sprintf("%s = operator.pow(%s, %s)", c.Result, program.FormatArg(c.Args[0]), program.FormatArg(c.Args[1]))}
+	case c.Target == program.ToGlobal && w.onRanks:
+		var said []string
+		for _, kw := range c.Kwargs {
+			said = append(said, kw.Name+"="+program.FormatArg(kw.Value))
+		}
+		return []string{fmt.Sprintf("%s = to_global(%s, %s)", c.Result, program.FormatArg(c.Args[0]), strings.Join(said, ", "))}
 	case c.Target == program.ToGlobal: // a whole tensor stays what it is
 		return []string{fmt.Sprintf("%s = %s  # %s", c.Result, program.FormatArg(c.Args[0]), text)}
 	case !program.IsModule(c.Target) || !strings.HasPrefix(c.Target, "torch."):

@@ -24,6 +24,9 @@ type Subject struct {
 	// program and the decisions that it took; with a nil record, those of the
 	// first draw. Nil for a program that no test drew.
 	Redraw func(record []choice.Choice) (*program.Program, []choice.Choice, error)
+	// OverRanks says that the candidate runs over ranks, and takes what a program
+	// says of how tensors lie on them.
+	OverRanks bool
 }
 
 // Budget bounds a search.
@@ -47,6 +50,10 @@ type Result struct {
 	// Minimal says that no pass made the program smaller; otherwise the budget
 	// or the context ended the search.
 	Minimal bool
+	// Ranks says, of a case over ranks, how its inputs lie where it is wrong, and
+	// what is right: "wrong with 2 ranks, x S(0), 3 rows; right with 4 rows". "" where
+	// that is not known.
+	Ranks string
 }
 
 // Shrink returns a small program that fails as first does. Progress, which may
@@ -58,9 +65,14 @@ func Shrink(ctx context.Context, first *verdict.Record, s Subject, b Budget, pro
 	defer cancel()
 	h := &search{ctx: ctx, subject: s, runs: b.Runs, progress: progress, tried: map[string]bool{first.Program.ID(): true}}
 	h.result = Result{Record: first, Signature: SignatureOf(first)}
-	h.size = sizeOf(first.Program)
+	h.size = h.sizeOf(first.Program)
 	h.draws()
+	h.spread()
 	h.result.Minimal = h.passes()
+	if h.spread() {
+		h.result.Minimal = h.passes()
+	}
+	h.contrast()
 	h.result.Elapsed = time.Since(start)
 	return &h.result, h.err
 }
@@ -87,7 +99,7 @@ func (s *search) over() bool {
 // try is the door: it takes a program that is valid, smaller than the best,
 // and fails in the same way.
 func (s *search) try(p *program.Program) bool {
-	size := sizeOf(p)
+	size := s.sizeOf(p)
 	if s.over() || !size.less(s.size) || len(p.Calls) == 0 || p.Validate() != nil {
 		return false
 	}
@@ -133,7 +145,7 @@ type pass func(s *search) bool
 // remove much.
 var (
 	cheap = []pass{(*search).forwardOnly, (*search).dropDead, (*search).dropBackward, (*search).plainInputs, (*search).outOfPlace, (*search).dropArguments}
-	dear  = []pass{(*search).cutCalls, (*search).focus, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyArguments, (*search).simplifyValues}
+	dear  = []pass{(*search).cutCalls, (*search).focus, (*search).dropAxes, (*search).shrinkSizes, (*search).simplifyRanks, (*search).simplifyArguments, (*search).simplifyValues}
 )
 
 // passes runs the passes to a fixpoint, the cheap ones before each dear one. It

@@ -10,12 +10,15 @@ import (
 // size orders programs: what comes first counts most. A person reads calls
 // before elements, and elements before their digits.
 type size struct {
-	calls, backward, inputs, elements, ranks, arguments, descriptions, values int
+	loose                                            int // inputs of which nothing says how ranks share them
+	calls, backward, inputs                          int
+	shared, uneven                                   int // how inputs lie on ranks
+	elements, ranks, arguments, descriptions, values int
 }
 
 func (a size) less(b size) bool {
-	x := [...]int{a.calls, a.backward, a.inputs, a.elements, a.ranks, a.arguments, a.descriptions, a.values}
-	y := [...]int{b.calls, b.backward, b.inputs, b.elements, b.ranks, b.arguments, b.descriptions, b.values}
+	x := [...]int{a.loose, a.calls, a.backward, a.inputs, a.shared, a.uneven, a.elements, a.ranks, a.arguments, a.descriptions, a.values}
+	y := [...]int{b.loose, b.calls, b.backward, b.inputs, b.shared, b.uneven, b.elements, b.ranks, b.arguments, b.descriptions, b.values}
 	for i := range x {
 		if x[i] != y[i] {
 			return x[i] < y[i]
@@ -25,7 +28,7 @@ func (a size) less(b size) bool {
 }
 
 func sizeOf(p *program.Program) size {
-	s := size{calls: len(p.Calls), backward: len(p.Backward), inputs: len(p.Inputs)}
+	s := size{backward: len(p.Backward), inputs: len(p.Inputs)}
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
 		elements := 1
@@ -44,6 +47,12 @@ func sizeOf(p *program.Program) size {
 		s.values += weightOfFill(&in.Fill, elements)
 	}
 	for i := range p.Calls {
+		if p.Calls[i].Target == program.ToGlobal {
+			shared, uneven := lyingOf(p, &p.Calls[i]).weights(p)
+			s.shared, s.uneven = s.shared+shared, s.uneven+uneven
+			continue
+		}
+		s.calls++
 		for _, a := range p.Calls[i].Args {
 			s.arguments += 1 + weightOfArg(a)
 		}
