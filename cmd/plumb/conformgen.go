@@ -140,7 +140,7 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 		Truth: conform.Truth(g.truth), Seeded: g.seeded, StandIns: g.standIns,
 	}
 	if !g.self {
-		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
+		cfg.Predict, cfg.Costly = conform.Predictor, conform.Costly
 	}
 	boundHeap(g.memory, anyGarbage)
 	start := time.Now()

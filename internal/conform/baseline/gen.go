@@ -50,9 +50,9 @@ type GenConfig struct {
 	// Predict returns a backend from whose results large ones are told apart;
 	// nil stores them whole.
 	Predict func() backend.Backend
-	// Costly tells of programs that are not to be predicted, as that takes more
-	// time and memory than it saves bytes; nil tells of none.
-	Costly func(p *program.Program) bool
+	// Costly tells of results that are not to be predicted, as that takes more
+	// time than it saves bytes; nil tells of none.
+	Costly func(job *backend.Job, o *backend.Outcome) bool
 	Truth  Truth
 	// StandIns says which cases the reference computes in wider types; empty for
 	// those that it has no kernel for.
@@ -395,7 +395,7 @@ func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 	if err != nil {
 		return nil, err
 	}
-	l.grew(u.planned, resultBytes(w.outcome))
+	l.grew(u.planned, ResultBytes(w.outcome))
 	if o := w.outcome; o.Status != backend.OK {
 		plan.refuse(u.index, w.Name, Refusal{Status: o.Status, Class: o.Class, Message: o.Message})
 	}
@@ -427,7 +427,7 @@ func (l *genLane) put(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 // predict returns what the predictor does with a variant whose results are
 // large; nil for others.
 func (l *genLane) predict(ctx context.Context, w *way) (*backend.Outcome, error) {
-	if l.like == nil || resultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.Program) {
+	if l.like == nil || ResultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.job, w.outcome) {
 		return nil, nil
 	}
 	o, err := l.like.Run(ctx, &backend.Job{Program: w.job.Program, Inputs: w.job.Inputs, State: w.outcome.Initial})

@@ -443,7 +443,7 @@ func (t *truthJSON) oracle(job *backend.Job, ref *backend.Outcome, stored blobs)
 	if len(t.Near) > verdict.NearInputs || t.Inputs < 0 || t.Inputs > verdict.NearInputs {
 		return nil, fmt.Errorf("the truth is said to be of %d nearby inputs", max(len(t.Near), t.Inputs))
 	}
-	r := &truthReader{job: job, ref: ref, own: tensorsOf(ref), stored: stored, room: resultBytes(ref) * 16 * int64(3+2*len(t.Near))}
+	r := &truthReader{job: job, ref: ref, own: tensorsOf(ref), stored: stored, room: ResultBytes(ref) * 16 * int64(3+2*len(t.Near))}
 	wide := map[string]*tensor.Tensor{}
 	for place, own := range r.own {
 		wide[place] = own.Convert(program.Wide(own.DType())).Contiguous()
