@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // later are differences of PyTorch 2 from 1.13, which Plumb's operators follow:
@@ -65,6 +67,26 @@ accepts(lambda: x.take_along_dim(torch.tensor([3]), 0)) and same(x.take_along_di
 	Proof: `v = torch.zeros(1, requires_grad=True)
 w = torch.ldexp(torch.ones(1, dtype=torch.complex64), v)
 raises(lambda: w.backward(torch.ones_like(w)), "RuntimeError")`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "binary_cross_entropy",
+	Kinds:     grads,
+	DType:     tensor.F16,
+	Rule:      compare.NonFinite,
+	Reason:    "the gradient divides by x·(1 − x), or by 1e-12, which is 0 in float16: it is NaN where x is the target, and 0 or 1",
+	Proof: `x = torch.ones(1, dtype=torch.half, requires_grad=True)
+F.binary_cross_entropy(x, torch.ones(1, dtype=torch.half)).backward()
+x.grad.isnan().item()`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "cross_entropy",
+	Kinds:     values,
+	DType:     tensor.F16,
+	Rule:      compare.NonFinite,
+	When:      func(p *program.Program) bool { return len(p.Inputs) > 1 && p.Inputs[1].DType == tensor.F16 },
+	Reason:    "with probabilities for a target the losses are summed in float16, which may be infinite, before they are divided by their number",
+	Proof: `x = torch.full((512, 64), 8., dtype=torch.half)
+F.cross_entropy(x, x).isinf().item() and near(F.cross_entropy(x.double(), x.double()), 2129.3478751)`,
 }, {
 	Reference: "torch >=2.15",
 	Target:    "torch.cholesky",
@@ -188,4 +210,15 @@ func numberOr(v any, otherwise float64) float64 {
 		return v
 	}
 	return otherwise
+}
+
+// smallEps reports an eps that is not positive.
+func smallEps(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {
+			v, ok := kw.Value.(float64)
+			n, whole := kw.Value.(int64)
+			return kw.Name == "eps" && (ok && v <= 0 || whole && n <= 0)
+		})
+	})
 }
