@@ -71,7 +71,7 @@ func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 		return k.byConfig(c, q, c.MismatchRatio())
 	}
 	v := k.settled(q)
-	if own := k.ofStandIn(c, q, v); own != nil {
+	if own := k.ofHalves(c, q, v); own != nil {
 		return own
 	}
 	same := v.Word == verdict.Aligned && v.Worst == 0
@@ -84,14 +84,18 @@ func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 	return v
 }
 
-// ofStandIn is known, for a sum of half types that the reference computed in
-// wider ones, where each element is within the config's own tolerances; nil for
-// any other. The answer was rounded where a call ends; a kernel of the half type
-// may round between its steps, and keep rounded results for the gradients, and how
-// far that takes it nobody can be asked. A function that sums nothing has no such
-// steps.
-func (k *Kit) ofStandIn(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
-	if !q.StandIn || v.Word != verdict.Misaligned || !v.Arguable() || !k.sumsHalves(q.Job.Program) {
+// ofHalves is known, for a sum of half types of which no kernel or no truth is
+// recorded, where each element is within the config's own tolerances; nil for any
+// other. What stands in for a kernel was rounded where a call ends, and a large
+// case is one that the reference was not asked about in float64: a kernel of the
+// half type may round between its steps, and keep rounded results for the
+// gradients, and how far that takes it nobody can be asked. A function that sums
+// nothing has no such steps.
+func (k *Kit) ofHalves(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
+	if v.Word != verdict.Misaligned || !v.Arguable() || !k.sumsHalves(q.Job.Program) {
+		return nil
+	}
+	if !q.StandIn && (q.Truth != nil || baseline.Elements(q.Job, q.Ref) <= baseline.TruthElements) {
 		return nil
 	}
 	if own := k.byConfig(c, q, 0); own.Word.IsFinding() {

@@ -41,13 +41,12 @@ type Truth struct {
 	Rounds func(p *program.Program) bool
 }
 
-// A case has at most truthElements elements, of inputs and results, for its
-// truth to be recorded, since the reference runs it 31 times; one of
-// smallElements is small.
-const (
-	truthElements = 3 << 20
-	smallElements = 512
-)
+// TruthElements is how many elements, of inputs and results, a case has at most
+// for its truth to be recorded, since the reference runs it 31 times.
+const TruthElements = 3 << 20
+
+// smallElements is how many a small case has at most.
+const smallElements = 512
 
 // The JSON text of the truth of a variant: tensors by their place in the
 // reference's outcome.
@@ -246,7 +245,7 @@ func (l *genLane) contested(ctx context.Context, w *way, predicted *backend.Outc
 	}
 	n := Elements(w.job, w.outcome)
 	switch all := t.Mode == AllTruth || t.Mode == SmallTruth && n <= smallElements; {
-	case n > truthElements:
+	case n > TruthElements:
 		return false, nil
 	case all && t.Rounds(w.Program):
 		return true, nil

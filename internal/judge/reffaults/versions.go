@@ -88,6 +88,50 @@ x.grad.isnan().item()`,
 	Proof: `x = torch.full((512, 64), 8., dtype=torch.half)
 F.cross_entropy(x, x).isinf().item() and near(F.cross_entropy(x.double(), x.double()), 2129.3478751)`,
 }, {
+	Reference: "torch >=2.9",
+	Target:    "grid_sample",
+	Kinds:     values,
+	DType:     tensor.F16,
+	When:      func(p *program.Program) bool { return keyword(p, "mode") == "nearest" },
+	Reason:    "the place in the image is computed in float16, so that another element may be the nearest",
+	Proof: `x, at = torch.arange(20.).view(1, 1, 1, 20).half(), torch.tensor([[[[-0.2003173828125, 0.]]]]).half()
+read = lambda x, at: F.grid_sample(x, at, mode="nearest", align_corners=False).item()
+read(x, at) == 8 and read(x.double(), at.double()) == 7`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "conv3d",
+	Kinds:     grads,
+	DType:     tensor.F16,
+	Reason:    "the gradient of the input is summed in float16 over the places of the kernel",
+	Proof: `x = torch.zeros(1, 1, 1, 1, 12, dtype=torch.half, requires_grad=True)
+F.conv3d(x, torch.tensor([[[[[2048., 1., 1., 1., 1.]]]]]).half()).sum().backward()
+not same(x.grad[0, 0, 0, 0, 4], 2052)`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "conv2d",
+	Kinds:     grads,
+	DType:     tensor.F16,
+	When:      func(p *program.Program) bool { return len(first(p).Shape) == 4 && first(p).Shape[0] > 1 },
+	Reason:    "the gradient of the weight is summed in float16 over the images",
+	Proof: `x, w = torch.zeros(2, 1, 1, 8).half(), torch.zeros(1, 1, 1, 1).half().requires_grad_()
+x[0, 0, 0, 0], x[0, 0, 0, 1], x[1, 0, 0, 0] = 2048, 1, -2048
+F.conv2d(x, w).sum().backward()
+not same(w.grad[0, 0, 0, 0], 1)`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "conv_transpose3d",
+	Kinds:     grads,
+	DType:     tensor.F32,
+	When: func(p *program.Program) bool {
+		shape := first(p).Shape
+		return len(shape) == 5 && tensor.NumElements(shape)/max(shape[1], 1) >= 1<<16
+	},
+	Reason: "the gradient of the weight adds one product after the other, of hundreds of thousands: the third digit may be wrong",
+	Proof: `w = torch.zeros(1, 1, 2, 2, 2, requires_grad=True)
+y = F.conv_transpose3d(torch.ones(2, 1, 160, 160, 5), w)
+y.backward(torch.full_like(y, 0.1))
+abs(w.grad[0, 0, 0, 0, 0].item() - 25600) > 10`,
+}, {
 	Reference: "torch >=2.15",
 	Target:    "torch.cholesky",
 	Kinds:     raises,
