@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
@@ -113,13 +114,14 @@ type generator struct {
 	journal *os.File
 	info    *backend.Info
 	done    int
+	took    time.Duration    // what the reference's own calls took
 	growth  map[string]int64 // by function: the most bytes of results that a byte of inputs led to
 }
 
 // finish writes the manifest and ends the journal of a complete recording.
 func (g *generator) finish() (*Manifest, error) {
 	defer g.journal.Close()
-	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
+	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded, Complete: true, Took: g.took, Shards: []Shard{}, Cases: []Entry{}}
 	if g.info != nil {
 		m.Reference = *g.info
 	}
@@ -344,12 +346,28 @@ func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 
 func (l *genLane) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	if s, ok := l.ref.(backend.Sharer); ok {
-		return s.RunShared(ctx, jobs)
+		return l.timed(s.RunShared(ctx, jobs))
 	}
 	for _, job := range jobs {
 		*job = *backend.NewJob(job.Program)
 	}
-	return backend.RunBatch(ctx, l.ref, jobs)
+	return l.runBatch(ctx, jobs)
+}
+
+func (l *genLane) runBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	return l.timed(backend.RunBatch(ctx, l.ref, jobs))
+}
+
+// timed adds up what the reference says that its calls took.
+func (l *genLane) timed(outcomes []*backend.Outcome, err error) ([]*backend.Outcome, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range outcomes {
+		if o != nil {
+			l.took += o.Elapsed
+		}
+	}
+	return outcomes, err
 }
 
 func (l *genLane) release() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,7 +81,7 @@ type Record struct {
 
 // Judged reports whether the candidate computed the case.
 func (r *Record) Judged() bool {
-	return r.Verdict != nil && !r.Skipped && r.Verdict.Word != verdict.Unsupported && r.Verdict.Word != verdict.Rejected
+	return r.Verdict != nil && !r.Skipped && !slices.Contains([]verdict.Word{verdict.Unsupported, verdict.Rejected, verdict.Fault}, r.Verdict.Word)
 }
 
 // Run judges a candidate by the baseline. What is wrong with a shard, or with a

@@ -210,7 +210,7 @@ func (q *question) round() {
 func (l *genLane) inParts(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	var all []*backend.Outcome
 	for _, part := range runsOf(jobs, len(jobs), batchBytes, func(j **backend.Job) int64 { return inputBytes((*j).Program) }) {
-		outcomes, err := backend.RunBatch(ctx, l.ref, part)
+		outcomes, err := l.runBatch(ctx, part)
 		if err != nil {
 			return nil, err
 		}
