@@ -95,7 +95,7 @@ func (k *Kit) ofHalves(c *config.Case, q *baseline.Question, v *verdict.Verdict)
 	if v.Word != verdict.Misaligned || !v.Arguable() || !k.sumsHalves(q.Job.Program) {
 		return nil
 	}
-	if !q.StandIn && (q.Truth != nil || baseline.Elements(q.Job, q.Ref) <= baseline.TruthElements) {
+	if !q.StandIn && (q.Truth != nil || !q.Large) {
 		return nil
 	}
 	if own := k.byConfig(c, q, 0); own.Word.IsFinding() {

@@ -63,6 +63,9 @@ type Question struct {
 	Candidate backend.Info
 	// StandIn says that the reference computed the outcome in other types.
 	StandIn bool
+	// Large says that the case has more elements than one of which a truth is
+	// recorded.
+	Large bool
 	// Truth reads the oracle that was recorded, while the outcome is judged; it is
 	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
@@ -241,7 +244,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Ques
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
 		return nil
 	}
-	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), StandIn: rec.Entry.StandsIn(rec.Stored())}
+	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), Large: Elements(t.job, ref) > truthElements, StandIn: rec.Entry.StandsIn(rec.Stored())}
 	if truth := t.stored.Truth; truth != nil {
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}

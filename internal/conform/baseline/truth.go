@@ -41,9 +41,9 @@ type Truth struct {
 	Rounds func(p *program.Program) bool
 }
 
-// TruthElements is how many elements, of inputs and results, a case has at most
+// truthElements is how many elements, of inputs and results, a case has at most
 // for its truth to be recorded, since the reference runs it 31 times.
-const TruthElements = 3 << 20
+const truthElements = 3 << 20
 
 // smallElements is how many a small case has at most.
 const smallElements = 512
@@ -245,7 +245,7 @@ func (l *genLane) contested(ctx context.Context, w *way, predicted *backend.Outc
 	}
 	n := Elements(w.job, w.outcome)
 	switch all := t.Mode == AllTruth || t.Mode == SmallTruth && n <= smallElements; {
-	case n > TruthElements:
+	case n > truthElements:
 		return false, nil
 	case all && t.Rounds(w.Program):
 		return true, nil

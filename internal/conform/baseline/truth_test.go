@@ -177,8 +177,8 @@ func TestTruthModes(t *testing.T) {
 		{SmallTruth, true, false, 257, tensor.F32, false},
 		{SmallTruth, true, true, 257, tensor.F32, true},
 		{SmallTruth, false, false, 4, tensor.F16, false},
-		{AllTruth, true, false, TruthElements / 2, tensor.F32, true},
-		{AllTruth, true, true, TruthElements/2 + 1, tensor.F32, false},
+		{AllTruth, true, false, truthElements / 2, tensor.F32, true},
+		{AllTruth, true, true, truthElements/2 + 1, tensor.F32, false},
 		{AllTruth, true, true, 4, tensor.F64, false},
 		{AllTruth, true, true, 4, tensor.I32, false},
 	} {
