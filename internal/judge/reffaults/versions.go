@@ -90,6 +90,14 @@ F.cross_entropy(x, x).isinf().item() and near(F.cross_entropy(x.double(), x.doub
 }, {
 	Reference: "torch >=2.9",
 	Target:    "grid_sample",
+	Kinds:     slices.Concat(values, grads),
+	When:      func(p *program.Program) bool { return len(first(p).Shape) == 5 && keyword(p, "mode") == "nearest" },
+	Reason:    "halfway between two elements of a volume the even one is the nearest, as in images; before, the one away from zero",
+	Proof: `x, at = torch.arange(4.).view(1, 1, 1, 1, 4), torch.tensor([[[[[-0.5, 0., 0.]]]]])
+F.grid_sample(x, at, mode="nearest", align_corners=False).item() == 0`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "grid_sample",
 	Kinds:     values,
 	DType:     tensor.F16,
 	When:      func(p *program.Program) bool { return keyword(p, "mode") == "nearest" },
