@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"math"
 	"slices"
 
 	"plumb/backend"
@@ -14,6 +15,7 @@ import (
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // analysed is how many elements, of inputs and results, a case may have to be
@@ -75,12 +77,71 @@ func rounds(tols []op.Tol) bool {
 // told apart in a baseline: Plumb's own operators.
 func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()).TakingInt32() }
 
-// Contracts reports whether a program calls a contraction, whose results are
-// not predicted.
-func Contracts(p *program.Program) bool {
-	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
-		return slices.ContainsFunc(ops.Table().Lookup(c.Target), func(d *op.Def) bool { return d.Traits.Has(op.Contraction) })
-	})
+// productsPerByte is up to how many products a byte of the results may take for
+// them to be predicted: more of them cost more time, at recording and at judging,
+// than the byte would to be stored and read.
+const productsPerByte = 64
+
+// Costly reports whether the results of a program cost more to compute again than
+// to store: those of contractions, which sum many products an element. With
+// gradients there are three contractions of a size in the place of one.
+func Costly(job *backend.Job, o *backend.Outcome) bool {
+	p, products := job.Program, 0.0
+	known := map[program.Ref]*tensor.Tensor{}
+	for i, t := range job.Inputs {
+		known[program.Ref(p.Inputs[i].Name)] = t
+	}
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		made := o.Values[i].Tensor
+		if known[program.Ref(c.Result)] = made; made != nil && contracts(c.Target) {
+			products += productsOf(c, known, made)
+		}
+	}
+	if len(p.Backward) > 0 {
+		products *= 3
+	}
+	return products > productsPerByte*float64(baseline.ResultBytes(o))
+}
+
+func contracts(target string) bool {
+	return slices.ContainsFunc(ops.Table().Lookup(target), func(d *op.Def) bool { return d.Traits.Has(op.Contraction) })
+}
+
+// productsOf estimates the products of a contraction from the elements of its two
+// largest arguments and of its result: of b m×k and k×n matrices they are the root
+// of bmk · bkn · bmn / b.
+func productsOf(c *program.Call, known map[program.Ref]*tensor.Tensor, made *tensor.Tensor) float64 {
+	var args []*tensor.Tensor
+	see := func(r program.Ref) any {
+		if t := known[r]; t != nil {
+			args = append(args, t)
+		}
+		return r
+	}
+	for _, a := range c.Args {
+		program.MapRefs(a, see)
+	}
+	for _, kw := range c.Kwargs {
+		program.MapRefs(kw.Value, see)
+	}
+	slices.SortStableFunc(args, func(a, b *tensor.Tensor) int { return b.Len() - a.Len() })
+	args = args[:min(len(args), 2)]
+	products, batch := float64(made.Len()), max(len(made.Shape())-2, 0)
+	for _, t := range args {
+		products *= float64(t.Len())
+		batch = min(batch, shared(t.Shape(), made.Shape()))
+	}
+	return math.Sqrt(products / float64(max(tensor.NumElements(made.Shape()[:batch]), 1)))
+}
+
+// shared is how many leading dimensions two shapes have in common.
+func shared(a, b []int) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // Recordable returns the cases of a config, as far as pick takes their

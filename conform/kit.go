@@ -170,8 +170,13 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 }
 
 // settled judges by the numerics classes, with what the reference said when it
-// was asked for the truth: as a live one would be asked.
+// was asked for the truth: as a live one would be asked. A proved fault of the
+// candidate is known.
 func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
+	return k.judge.Excused(k.byClass(q), q.Job.Program, q.Ref, q.Candidate)
+}
+
+func (k *Kit) byClass(q *baseline.Question) *verdict.Verdict {
 	c := k.judge.Case(q.Job, q.Ref, q.Cand)
 	if q.Truth == nil {
 		return withoutOracle(c, q)

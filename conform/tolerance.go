@@ -11,6 +11,9 @@ import (
 	"plumb/internal/conform/diopi"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
 )
 
 // Limits say by which limits a candidate is judged.
@@ -68,7 +71,7 @@ func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 		return k.byConfig(c, q, c.MismatchRatio())
 	}
 	v := k.settled(q)
-	if own := k.ofStandIn(c, q, v); own != nil {
+	if own := k.ofHalves(c, q, v); own != nil {
 		return own
 	}
 	same := v.Word == verdict.Aligned && v.Worst == 0
@@ -81,21 +84,35 @@ func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 	return v
 }
 
-// ofStandIn is the verdict by the config's own tolerances, each element within
-// them, on a large composition that the reference computed in wider types; nil for
-// any other. Kernels of the half type keep rounded results for the gradients, so
-// that a bound of rounding errors does not hold between the two, and there is no
-// truth to ask.
-func (k *Kit) ofStandIn(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
-	if !q.StandIn || q.Truth != nil || v.Word != verdict.Misaligned || !v.Arguable() || len(q.Job.Program.Calls) == 1 {
+// ofHalves is known, for a sum of half types of which no kernel or no truth is
+// recorded, where each element is within the config's own tolerances; nil for any
+// other. What stands in for a kernel was rounded where a call ends, and a large
+// case is one that the reference was not asked about in float64: a kernel of the
+// half type may round between its steps, and keep rounded results for the
+// gradients, and how far that takes it nobody can be asked. A function that sums
+// nothing has no such steps.
+func (k *Kit) ofHalves(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
+	if v.Word != verdict.Misaligned || !v.Arguable() || !k.sumsHalves(q.Job.Program) {
 		return nil
 	}
-	own := k.byConfig(c, q, 0)
-	if own.Word.IsFinding() {
+	if !q.StandIn && (q.Truth != nil || !q.Large) {
 		return nil
 	}
-	own.Reason = "within the config's own tolerances; by the operators' classes: " + v.Reason
-	return own
+	if own := k.byConfig(c, q, 0); own.Word.IsFinding() {
+		return nil
+	}
+	own := *v
+	own.Word = verdict.Known
+	own.Reason = "within the config's own tolerances, as what rounds to the half type on its way; rounded once: " + v.Reason
+	return &own
+}
+
+// sumsHalves reports whether a program has inputs of a half type, and sums.
+func (k *Kit) sumsHalves(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.F16 || in.DType == tensor.BF16 }) &&
+		slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+			return slices.ContainsFunc(k.judge.Tols(c.Target), func(t op.Tol) bool { return t.Class == op.Accumulating })
+		})
 }
 
 // otherwise is what the config's own tolerances say.

@@ -247,8 +247,12 @@ func batchNormForward(b op.Builder, m *Module, x op.Value) op.Value {
 		op.Fail(op.RuntimeError("running_mean should contain %d elements, not %d", s[1], features))
 	}
 	out := b.Op("batch_norm", x, nil, nil, m.param("weight"), m.param("bias"), true, 0.0, m.Args.Float(arg.Eps))
-	batches := b.Add(m.values["num_batches_tracked"], 1)
+	batches := m.values["num_batches_tracked"]
+	if batches != nil { // as in PyTorch, where a module may have lost it
+		batches = b.Add(batches, 1)
+		m.values["num_batches_tracked"] = batches
+	}
 	updated := b.All("batch_norm.update", x, mean, variance, batches, m.Args.Any(arg.Momentum))
-	m.values["num_batches_tracked"], m.values["running_mean"], m.values["running_var"] = batches, updated[0], updated[1]
+	m.values["running_mean"], m.values["running_var"] = updated[0], updated[1]
 	return out
 }

@@ -33,7 +33,7 @@ const (
 	Monotone                       // no real result falls when elements of arguments rise
 	ShapeOnly                      // no element of an argument is read
 	ItselfOrCopy                   // a View that shares memory with its input is the input
-	Contraction                    // sums of many terms for each byte of the results: dearer to compute again than to store
+	Contraction                    // sums of many terms for each byte of the results: may be dearer to compute again than to store
 	Compares                       // each result follows from the sign of input - other, or from whether they are equal
 	FollowsOrder                   // the results follow from the order of the elements alone, not from how far apart they are
 	Classifies                     // the results are the same for all finite real elements

@@ -19,6 +19,7 @@ import (
 	"plumb/conform"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/conform/config"
+	"plumb/internal/stopwatch"
 	"plumb/ops"
 )
 
@@ -140,13 +141,16 @@ func (g *conformGen) run(ctx context.Context, args []string, out, errs io.Writer
 		Truth: conform.Truth(g.truth), Seeded: g.seeded, StandIns: g.standIns,
 	}
 	if !g.self {
-		cfg.Predict, cfg.Costly = conform.Predictor, conform.Contracts
+		cfg.Predict, cfg.Costly = conform.Predictor, conform.Costly
 	}
 	boundHeap(g.memory, anyGarbage)
 	start := time.Now()
 	m, err := baseline.Gen(ctx, cfg)
 	if m != nil {
 		printBaseline(out, g.out, m, time.Since(start))
+		if spent := stopwatch.CPUTime() + backends.TakeSpent(); m.Took > 0 {
+			fmt.Fprintf(out, "  %.1f CPU-s without start-up; the reference's own calls took %.1f s\n", spent.Seconds(), m.Took.Seconds())
+		}
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -270,7 +274,8 @@ func printBaseline(w io.Writer, dir string, m *baseline.Manifest, elapsed time.D
 	if m.Seeded {
 		size += " if its results were kept"
 	}
-	fmt.Fprintf(w, "%s: %d cases, %s, by %s %s in %.1fs\n", dir, len(m.Cases), size, m.Reference.Name, m.Reference.Version, elapsed.Seconds())
+	by := strings.TrimSpace(m.Reference.Name + " " + m.Reference.Version)
+	fmt.Fprintf(w, "%s: %d cases, %s, by %s in %.1fs\n", dir, len(m.Cases), size, cmp.Or(by, "nobody yet"), elapsed.Seconds())
 	if standIns > 0 {
 		fmt.Fprintf(w, "  %d as the reference computes them in float32 or int64\n", standIns)
 	}

@@ -167,9 +167,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
 	if err == nil {
-		if found := r.found.findings(ctx, r, errs); len(found) > 0 {
-			r.sink.Findings(found)
-		}
+		r.sink.Findings(r.found.findings(ctx, r, errs))
 		err = r.found.accepted.settle(r.summary)
 	}
 	werr := errors.Join(r.finish(), r.write())

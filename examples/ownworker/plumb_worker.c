@@ -259,6 +259,8 @@ void plumb_set(const plumb_tensor *t, int64_t i, double v) {
 	else if (t->dtype == PLUMB_FLOAT16) ((uint16_t *)t->data)[i] = to16(v, 5);
 	else if (t->dtype == PLUMB_BFLOAT16) ((uint16_t *)t->data)[i] = to16(v, 8);
 	else if (t->dtype == PLUMB_BOOL) ((uint8_t *)t->data)[i] = v != 0;
+	else if (t->dtype == PLUMB_COMPLEX64) ((float *)t->data)[2 * i] = (float)v, ((float *)t->data)[2 * i + 1] = 0;
+	else if (t->dtype == PLUMB_COMPLEX128) ((double *)t->data)[2 * i] = v, ((double *)t->data)[2 * i + 1] = 0;
 	else plumb_set_int(t, i, v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN);
 }
 

@@ -111,7 +111,8 @@ const char *plumb_name(int32_t dtype);
 int plumb_is_int(int32_t dtype); /* bool is none */
 int plumb_is_float(int32_t dtype);
 int plumb_is_complex(int32_t dtype);
-/* Element i of a contiguous tensor of any real dtype. */
+/* Element i of a contiguous tensor of any real dtype; a complex one is read as NaN,
+ * and written without an imaginary part. */
 double plumb_get(const plumb_tensor *t, int64_t i);
 void plumb_set(const plumb_tensor *t, int64_t i, double v);
 int64_t plumb_get_int(const plumb_tensor *t, int64_t i);

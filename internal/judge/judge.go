@@ -93,11 +93,19 @@ func tolerances(table *op.Table) func(target string) []op.Tol {
 // where it is unknown.
 func (j *Judge) Tols(target string) []op.Tol { return j.policy.Tols(target) }
 
-// candidateFaults are proved faults of what may be a candidate.
-var candidateFaults = slices.Concat(reffaults.Graphs, reffaults.Subjects)
+// candidateFaults are proved faults of what may be a candidate. PyTorch's own are
+// left out where what the reference has tells them: a candidate is told by itself.
+var candidateFaults = func() (all []verdict.CandidateFault) {
+	for _, f := range reffaults.Faults {
+		if f.Shows == nil {
+			all = append(all, verdict.CandidateFault{KnownFault: f})
+		}
+	}
+	return slices.Concat(all, reffaults.Graphs, reffaults.Subjects)
+}()
 
 // Excused returns a verdict, or Known in its place where a proved fault of the
-// candidate explains it, as of PyTorch's own graph modes.
+// candidate explains it, as of PyTorch's own graph modes, or of another version.
 func (j *Judge) Excused(v *verdict.Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info) *verdict.Verdict {
 	return verdict.Excused(v, p, ref, candidate, candidateFaults)
 }

@@ -35,6 +35,9 @@ type Console struct {
 	name    string
 	printed int
 	drawn   time.Time
+	shown   bool   // a program of a finding
+	fault   string // what was printed last, and in how many cases it is again
+	again   int
 }
 
 // Record counts the record and prints it when it is a finding.
@@ -62,6 +65,14 @@ func detail(r *verdict.Record) string {
 }
 
 func (c *Console) finding(r *verdict.Record) {
+	if r.Verdict.Word == verdict.Fault && r.Verdict.Reason == c.fault {
+		c.again++
+		return
+	}
+	c.repeated()
+	if r.Verdict.Word == verdict.Fault {
+		c.fault = r.Verdict.Reason
+	}
 	if c.printed++; c.printed > c.limit() {
 		return
 	}
@@ -72,7 +83,20 @@ func (c *Console) finding(r *verdict.Record) {
 	}
 	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r))
 	fmt.Fprintln(c.W, indent(r.Verdict.Text()))
-	fmt.Fprintf(c.W, "\n%s\n", r.Program)
+	if r.Program != nil && len(r.Program.Calls) > 0 {
+		c.shown = true
+		fmt.Fprintf(c.W, "\n%s\n", r.Program)
+	}
+}
+
+// repeated says in how many more cases the last fault was, such as one of a file
+// that spoils all that it has.
+func (c *Console) repeated() {
+	if c.again > 0 {
+		c.clear()
+		fmt.Fprintf(c.W, "  and %s more\n", plural(c.again, "case"))
+	}
+	c.fault, c.again = "", 0
 }
 
 // Candidate names the candidate of a failing case and the modes that fail.
@@ -97,6 +121,7 @@ func (c *Console) limit() int {
 
 // End prints the test's line.
 func (c *Console) End(e *verdict.End) {
+	c.repeated()
 	c.clear()
 	if e.Err != nil {
 		fmt.Fprintf(c.W, "%s %s\n", c.color("31", "ERROR"), ErrorText(e.Err))
@@ -133,6 +158,7 @@ func (c *Console) End(e *verdict.End) {
 
 // Findings prints each finding with its minimal program.
 func (c *Console) Findings(fs []*finding.Finding) {
+	c.repeated()
 	c.clear()
 	for i, f := range fs {
 		r := f.Result
@@ -177,6 +203,7 @@ func findingNotes(f *finding.Finding) []string {
 
 // Summary prints the counts and the seed.
 func (c *Console) Summary(s *Summary) {
+	c.repeated()
 	c.clear()
 	fmt.Fprintln(c.W)
 	if !c.Counted {
@@ -226,7 +253,7 @@ func (c *Console) Summary(s *Summary) {
 	switch {
 	case c.next != "":
 		fmt.Fprintln(c.W, "next: "+c.next)
-	case s.Findings() > 0:
+	case c.shown && s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
 	}
 }

@@ -44,10 +44,13 @@ func (l *runLane) apart(ctx context.Context, t *trial, q *Question, v *verdict.V
 	case q == nil:
 	case c.ForwardOnly || l.cand.Info().ForwardOnly:
 		t.backward.Verdict = l.function(ctx, t, q)
-	case v.Word.IsFinding():
+	case differs(v):
 		l.divide(t, q, v)
 	}
 }
+
+// differs reports a finding, or what would be one were it not known.
+func differs(v *verdict.Verdict) bool { return v.Word.IsFinding() || v.Word == verdict.Known }
 
 // divide finds whether what is wrong with a trial is in its results, in its
 // gradients, or in both: the gradients are judged beside the reference's results.
@@ -61,7 +64,7 @@ func (l *runLane) divide(t *trial, q *Question, v *verdict.Verdict) {
 		c.Status, c.Class, c.Message = backend.OK, "", ""
 	}
 	t.record.Verdict = l.Judge(&forward)
-	if !t.record.Verdict.Word.IsFinding() || q.Cand.Status != backend.OK {
+	if !differs(t.record.Verdict) || q.Cand.Status != backend.OK {
 		return
 	}
 	gradients := *q

@@ -30,6 +30,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"plumb/backend"
 	"plumb/program"
@@ -98,6 +99,8 @@ type Manifest struct {
 	Complete bool    `json:"complete"`
 	Shards   []Shard `json:"shards"`
 	Cases    []Entry `json:"cases"`
+	// Took is what the reference's calls took, where it was recorded just now.
+	Took time.Duration `json:"-"`
 }
 
 // File is a file of the directory with what it has to be.

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
@@ -50,9 +51,9 @@ type GenConfig struct {
 	// Predict returns a backend from whose results large ones are told apart;
 	// nil stores them whole.
 	Predict func() backend.Backend
-	// Costly tells of programs that are not to be predicted, as that takes more
-	// time and memory than it saves bytes; nil tells of none.
-	Costly func(p *program.Program) bool
+	// Costly tells of results that are not to be predicted, as that takes more
+	// time than it saves bytes; nil tells of none.
+	Costly func(job *backend.Job, o *backend.Outcome) bool
 	Truth  Truth
 	// StandIns says which cases the reference computes in wider types; empty for
 	// those that it has no kernel for.
@@ -113,13 +114,14 @@ type generator struct {
 	journal *os.File
 	info    *backend.Info
 	done    int
+	took    time.Duration    // what the reference's own calls took
 	growth  map[string]int64 // by function: the most bytes of results that a byte of inputs led to
 }
 
 // finish writes the manifest and ends the journal of a complete recording.
 func (g *generator) finish() (*Manifest, error) {
 	defer g.journal.Close()
-	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded, Complete: true, Shards: []Shard{}, Cases: []Entry{}}
+	m := &Manifest{Format: Version, Plumb: g.Plumb, Seed: g.Seed, SelfContained: g.Predict == nil, Truth: g.Truth.Mode, Seeded: g.Seeded, Complete: true, Took: g.took, Shards: []Shard{}, Cases: []Entry{}}
 	if g.info != nil {
 		m.Reference = *g.info
 	}
@@ -344,12 +346,28 @@ func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 
 func (l *genLane) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	if s, ok := l.ref.(backend.Sharer); ok {
-		return s.RunShared(ctx, jobs)
+		return l.timed(s.RunShared(ctx, jobs))
 	}
 	for _, job := range jobs {
 		*job = *backend.NewJob(job.Program)
 	}
-	return backend.RunBatch(ctx, l.ref, jobs)
+	return l.runBatch(ctx, jobs)
+}
+
+func (l *genLane) runBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	return l.timed(backend.RunBatch(ctx, l.ref, jobs))
+}
+
+// timed adds up what the reference says that its calls took.
+func (l *genLane) timed(outcomes []*backend.Outcome, err error) ([]*backend.Outcome, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range outcomes {
+		if o != nil {
+			l.took += o.Elapsed
+		}
+	}
+	return outcomes, err
 }
 
 func (l *genLane) release() {
@@ -395,7 +413,7 @@ func (l *genLane) add(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 	if err != nil {
 		return nil, err
 	}
-	l.grew(u.planned, resultBytes(w.outcome))
+	l.grew(u.planned, ResultBytes(w.outcome))
 	if o := w.outcome; o.Status != backend.OK {
 		plan.refuse(u.index, w.Name, Refusal{Status: o.Status, Class: o.Class, Message: o.Message})
 	}
@@ -427,7 +445,7 @@ func (l *genLane) put(ctx context.Context, s *shardWriter, plan *shardPlan, u *u
 // predict returns what the predictor does with a variant whose results are
 // large; nil for others.
 func (l *genLane) predict(ctx context.Context, w *way) (*backend.Outcome, error) {
-	if l.like == nil || resultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.Program) {
+	if l.like == nil || ResultBytes(w.outcome) < Predict || l.Costly != nil && l.Costly(w.job, w.outcome) {
 		return nil, nil
 	}
 	o, err := l.like.Run(ctx, &backend.Job{Program: w.job.Program, Inputs: w.job.Inputs, State: w.outcome.Initial})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,8 +60,12 @@ type Question struct {
 	Entry     *Entry
 	Job       *backend.Job
 	Ref, Cand *backend.Outcome
+	Candidate backend.Info
 	// StandIn says that the reference computed the outcome in other types.
 	StandIn bool
+	// Large says that the case has more elements than one of which a truth is
+	// recorded.
+	Large bool
 	// Truth reads the oracle that was recorded, while the outcome is judged; it is
 	// nil where there is none.
 	Truth func() (*verdict.Oracle, error)
@@ -79,7 +84,7 @@ type Record struct {
 
 // Judged reports whether the candidate computed the case.
 func (r *Record) Judged() bool {
-	return r.Verdict != nil && !r.Skipped && r.Verdict.Word != verdict.Unsupported && r.Verdict.Word != verdict.Rejected
+	return r.Verdict != nil && !r.Skipped && !slices.Contains([]verdict.Word{verdict.Unsupported, verdict.Rejected, verdict.Fault}, r.Verdict.Word)
 }
 
 // Run judges a candidate by the baseline. What is wrong with a shard, or with a
@@ -209,7 +214,7 @@ func (l *runLane) asks(t *trial) bool {
 // refusal is the verdict on what a candidate does with a case that the reference
 // refused.
 func (l *runLane) refusal(t *trial, cand *backend.Outcome) *verdict.Verdict {
-	return l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: t.refusal(), Cand: cand})
+	return l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: t.refusal(), Cand: cand, Candidate: l.cand.Info()})
 }
 
 // refusal is how the reference failed the case.
@@ -239,7 +244,7 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Ques
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
 		return nil
 	}
-	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, StandIn: rec.Entry.StandsIn(rec.Stored())}
+	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), Large: Elements(t.job, ref) > truthElements, StandIn: rec.Entry.StandsIn(rec.Stored())}
 	if truth := t.stored.Truth; truth != nil {
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}
@@ -262,7 +267,7 @@ func (l *runLane) refusedAlike(t *trial) *verdict.Verdict {
 	}
 	ref := &backend.Outcome{Status: r.Status, Class: r.Class, Message: r.Message}
 	refusal.Classify(ref)
-	v := l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: t.outcome})
+	v := l.Judge(&Question{Entry: t.record.Entry, Job: t.job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info()})
 	v.Reason = fmt.Sprintf("the reference refused this case when it was recorded: %s: %s; so does the candidate: %s: %s", r.Class, r.Message, t.outcome.Class, t.outcome.Message)
 	return v
 }

@@ -30,8 +30,8 @@ func Elements(job *backend.Job, o *backend.Outcome) int {
 	return n
 }
 
-// resultBytes is the size of the tensors of an outcome.
-func resultBytes(o *backend.Outcome) int64 {
+// ResultBytes is the size of the tensors of an outcome.
+func ResultBytes(o *backend.Outcome) int64 {
 	var n int64
 	for _, t := range tensorsOf(o) {
 		n += int64(t.Len() * t.DType().Size())

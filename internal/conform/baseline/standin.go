@@ -244,7 +244,7 @@ func (l *genLane) substituteOne(ctx context.Context, w *way, in *wider) error {
 	}
 	s := newStandIn(in, like)
 	question, at := s.job(job)
-	answers, err := backend.RunBatch(ctx, l.ref, []*backend.Job{question})
+	answers, err := l.runBatch(ctx, []*backend.Job{question})
 	if err != nil || answers[0].Status != backend.OK {
 		return err
 	}

@@ -41,13 +41,12 @@ type Truth struct {
 	Rounds func(p *program.Program) bool
 }
 
-// A case has at most truthElements elements, of inputs and results, for its
-// truth to be recorded, since the reference runs it 31 times; one of
-// smallElements is small.
-const (
-	truthElements = 3 << 20
-	smallElements = 512
-)
+// truthElements is how many elements, of inputs and results, a case has at most
+// for its truth to be recorded, since the reference runs it 31 times.
+const truthElements = 3 << 20
+
+// smallElements is how many a small case has at most.
+const smallElements = 512
 
 // The JSON text of the truth of a variant: tensors by their place in the
 // reference's outcome.
@@ -211,7 +210,7 @@ func (q *question) round() {
 func (l *genLane) inParts(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	var all []*backend.Outcome
 	for _, part := range runsOf(jobs, len(jobs), batchBytes, func(j **backend.Job) int64 { return inputBytes((*j).Program) }) {
-		outcomes, err := backend.RunBatch(ctx, l.ref, part)
+		outcomes, err := l.runBatch(ctx, part)
 		if err != nil {
 			return nil, err
 		}
@@ -443,7 +442,7 @@ func (t *truthJSON) oracle(job *backend.Job, ref *backend.Outcome, stored blobs)
 	if len(t.Near) > verdict.NearInputs || t.Inputs < 0 || t.Inputs > verdict.NearInputs {
 		return nil, fmt.Errorf("the truth is said to be of %d nearby inputs", max(len(t.Near), t.Inputs))
 	}
-	r := &truthReader{job: job, ref: ref, own: tensorsOf(ref), stored: stored, room: resultBytes(ref) * 16 * int64(3+2*len(t.Near))}
+	r := &truthReader{job: job, ref: ref, own: tensorsOf(ref), stored: stored, room: ResultBytes(ref) * 16 * int64(3+2*len(t.Near))}
 	wide := map[string]*tensor.Tensor{}
 	for place, own := range r.own {
 		wide[place] = own.Convert(program.Wide(own.DType())).Contiguous()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"plumb/internal/conform/config"
 	"plumb/program"
@@ -93,23 +92,12 @@ func cotangent(f *program.Fill, of *tensor.Tensor) *tensor.Tensor {
 	return t
 }
 
-// outputAt is the place of a call's result among the outputs of a case, where it
-// is one; a single one is at 0.
-func outputAt(result string) (int, bool) {
-	rest, ok := strings.CutPrefix(result, Result)
-	if !ok || rest == "" {
-		return 0, ok
-	}
-	n, err := strconv.Atoi(rest)
-	return n, err == nil
-}
-
 // Outputs are the outputs of a case from the values of its program's calls: what
 // the calls that name returns have, one behind the other.
 func Outputs(p *program.Program, value func(call int) []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	var out []*tensor.Tensor
 	for i := range p.Calls {
-		at, ok := outputAt(p.Calls[i].Result)
+		at, ok := Position(p.Calls[i].Result)
 		if !ok {
 			continue
 		}

@@ -98,6 +98,9 @@ accepts(lambda: F.triplet_margin_loss(x, x, x, margin=0.0))`),
 // laterRefusals are what later versions refuse otherwise than Plumb's operators,
 // which follow 1.13 there.
 var laterRefusals = slices.Concat(
+	refusals("torch >=2.15", "batch_norm", smallEps,
+		"an eps below 0 is refused, in training 0 too",
+		`raises(lambda: F.batch_norm(torch.ones(2, 1), None, None, training=True, eps=0.0), "ValueError", "eps must be")`),
 	refusals("torch >=2.15", "maximum minimum max min fmax fmin", complexInput,
 		"complex numbers are refused by a TypeError; before, by a RuntimeError",
 		`type(raised(lambda: torch.TARGET(*[torch.zeros(2, dtype=torch.complex64)] * 2))) is TypeError`),

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // later are differences of PyTorch 2 from 1.13, which Plumb's operators follow:
@@ -65,6 +67,78 @@ accepts(lambda: x.take_along_dim(torch.tensor([3]), 0)) and same(x.take_along_di
 	Proof: `v = torch.zeros(1, requires_grad=True)
 w = torch.ldexp(torch.ones(1, dtype=torch.complex64), v)
 raises(lambda: w.backward(torch.ones_like(w)), "RuntimeError")`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "binary_cross_entropy",
+	Kinds:     grads,
+	DType:     tensor.F16,
+	Rule:      compare.NonFinite,
+	Reason:    "the gradient divides by x·(1 − x), or by 1e-12, which is 0 in float16: it is NaN where x is the target, and 0 or 1",
+	Proof: `x = torch.ones(1, dtype=torch.half, requires_grad=True)
+F.binary_cross_entropy(x, torch.ones(1, dtype=torch.half)).backward()
+x.grad.isnan().item()`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "cross_entropy",
+	Kinds:     values,
+	DType:     tensor.F16,
+	Rule:      compare.NonFinite,
+	When:      func(p *program.Program) bool { return len(p.Inputs) > 1 && p.Inputs[1].DType == tensor.F16 },
+	Reason:    "with probabilities for a target the losses are summed in float16, which may be infinite, before they are divided by their number",
+	Proof: `x = torch.full((512, 64), 8., dtype=torch.half)
+F.cross_entropy(x, x).isinf().item() and near(F.cross_entropy(x.double(), x.double()), 2129.3478751)`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "grid_sample",
+	Kinds:     slices.Concat(values, grads),
+	When:      func(p *program.Program) bool { return len(first(p).Shape) == 5 && keyword(p, "mode") == "nearest" },
+	Reason:    "halfway between two elements of a volume the even one is the nearest, as in images; before, the one away from zero",
+	Proof: `x, at = torch.arange(4.).view(1, 1, 1, 1, 4), torch.tensor([[[[[-0.5, 0., 0.]]]]])
+F.grid_sample(x, at, mode="nearest", align_corners=False).item() == 0`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "grid_sample",
+	Kinds:     values,
+	DType:     tensor.F16,
+	When:      func(p *program.Program) bool { return keyword(p, "mode") == "nearest" },
+	Reason:    "the place in the image is computed in float16, so that another element may be the nearest",
+	Proof: `x, at = torch.arange(20.).view(1, 1, 1, 20).half(), torch.tensor([[[[-0.2003173828125, 0.]]]]).half()
+read = lambda x, at: F.grid_sample(x, at, mode="nearest", align_corners=False).item()
+read(x, at) == 8 and read(x.double(), at.double()) == 7`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "conv3d",
+	Kinds:     grads,
+	DType:     tensor.F16,
+	Reason:    "the gradient of the input is summed in float16 over the places of the kernel",
+	Proof: `x = torch.zeros(1, 1, 1, 1, 12, dtype=torch.half, requires_grad=True)
+F.conv3d(x, torch.tensor([[[[[2048., 1., 1., 1., 1.]]]]]).half()).sum().backward()
+not same(x.grad[0, 0, 0, 0, 4], 2052)`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "conv2d",
+	Kinds:     grads,
+	DType:     tensor.F16,
+	When:      func(p *program.Program) bool { return len(first(p).Shape) == 4 && first(p).Shape[0] > 1 },
+	Reason:    "the gradient of the weight is summed in float16 over the images",
+	Proof: `x, w = torch.zeros(2, 1, 1, 8).half(), torch.zeros(1, 1, 1, 1).half().requires_grad_()
+x[0, 0, 0, 0], x[0, 0, 0, 1], x[1, 0, 0, 0] = 2048, 1, -2048
+F.conv2d(x, w).sum().backward()
+not same(w.grad[0, 0, 0, 0], 1)`,
+}, {
+	Reference: "torch >=2.9",
+	Target:    "conv_transpose3d",
+	Kinds:     grads,
+	DType:     tensor.F32,
+	When: func(p *program.Program) bool {
+		shape := first(p).Shape
+		return len(shape) == 5 && tensor.NumElements(shape)/max(shape[1], 1) >= 1<<16
+	},
+	Reason: "the gradient of the weight adds one product after the other, of hundreds of thousands: the third digit may be wrong",
+	Proof: `w = torch.zeros(1, 1, 2, 2, 2, requires_grad=True)
+y = F.conv_transpose3d(torch.ones(2, 1, 160, 160, 5), w)
+y.backward(torch.full_like(y, 0.1))
+abs(w.grad[0, 0, 0, 0, 0].item() - 25600) > 10`,
 }, {
 	Reference: "torch >=2.15",
 	Target:    "torch.cholesky",
@@ -189,4 +263,15 @@ func numberOr(v any, otherwise float64) float64 {
 		return v
 	}
 	return otherwise
+}
+
+// smallEps reports an eps that is not positive.
+func smallEps(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {
+			v, ok := kw.Value.(float64)
+			n, whole := kw.Value.(int64)
+			return kw.Name == "eps" && (ok && v <= 0 || whole && n <= 0)
+		})
+	})
 }

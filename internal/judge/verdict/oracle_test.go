@@ -156,3 +156,31 @@ func TestScalarTruthInFloat64(t *testing.T) {
 		t.Errorf("the candidate is 40 ULP off: %s", v.Text())
 	}
 }
+
+// TestInheritedErrorHasATruth: an exact operator whose inputs differ already may
+// pass on what is nearer to the truth than the reference.
+func TestInheritedErrorHasATruth(t *testing.T) {
+	p := callOf("torch.exp", literal(0.3))
+	p.Calls = append(p.Calls, program.Call{Result: "z", Target: "torch.neg", Args: []any{program.Ref(p.Calls[0].Result)}})
+	exact := math.Exp(float64(float32(0.3)))
+	outcome := func(d tensor.DType, y, z float64) *backend.Outcome {
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.Float64s(d, []int{1}, y)}, {Tensor: tensor.Float64s(d, []int{1}, z)}}}
+	}
+	policy := verdict.Policy{
+		Oracle: &verdict.Oracle{Truth: outcome(tensor.F64, exact, -exact)},
+		Tols: func(target string) []op.Tol {
+			if target == "torch.neg" {
+				return []op.Tol{{Class: op.Exact, Reason: "test"}}
+			}
+			return []op.Tol{{Class: op.Pointwise, ULP: 3, Reason: "test"}}
+		},
+	}
+	off := exact * (1 + 1e-4)
+	ref := outcome(tensor.F32, off, -off)
+	if v := verdict.Judge(p, ref, outcome(tensor.F32, exact, -exact), policy); v.Word != verdict.Aligned {
+		t.Errorf("the reference is off, the candidate right: %s", v.Text())
+	}
+	if v := verdict.Judge(p, ref, outcome(tensor.F32, exact, -exact*(1-1e-3)), policy); v.Word != verdict.Misaligned {
+		t.Errorf("what an exact operator adds to an error: %s", v.Text())
+	}
+}
