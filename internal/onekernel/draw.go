@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/cmplx"
 	"slices"
 
+	"plumb/backend"
 	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
@@ -95,6 +97,12 @@ var (
 	layouts = []Layout{Contiguous, Contiguous, Transposed, Sliced, Expanded}
 )
 
+// beyond are the sizes of a second symbol, beyond usual blocks of tiles. It has one from
+// the tenth draw on in every third.
+var beyond = []int{17, 31, 33, 48, 64, 65, 100, 129}
+
+const tenth = 10
+
 // most is how many elements a tensor of a case may have.
 const most = 1 << 18
 
@@ -131,7 +139,9 @@ type maker struct {
 	signature func(src *choice.Source, dt tensor.DType) (*Signature, error)
 	legal     func(*program.Program) bool // nil: the reference says
 	form      form                        // nil where the cases are of a function
-	bounds    map[string]int              // of symbols, by the programs that calls have had
+	bounds    map[string]int              // of symbols, by calls that took too long
+	ran       []launched                  // that calls have had, by their sizes
+	reduced   map[string]bool             // symbols that results have been seen without
 	parts     [][]int                     // of the reference's result, that have gradients; nil until it is known
 }
 
@@ -196,8 +206,9 @@ func (m *maker) step(src *choice.Source, n int) step {
 	return s
 }
 
-// build makes a case of a drawn signature. The symbol in focus is the first one, of
-// the last dimension, in every second case, and a drawn one in the others.
+// build makes a case of a drawn signature. The symbol in focus is the first one, of the
+// last dimension, in every second case, by turns with those that are reduced, and a drawn
+// one in the others. Beyond the first ten a second one may be larger than a block too.
 func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (*Case, error) {
 	c := &Case{Index: i, DType: dt, Regime: s.regime, Layout: s.layout, Sizes: map[string]int{}, Key: src.Key()}
 	if m.form != nil {
@@ -209,22 +220,64 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	c.sig = sig
 	symbols := sig.Symbols()
-	focus := 0
+	focus, second := 0, -1
+	if rows := m.along(symbols); len(rows) > 0 {
+		focus = rows[i/4%len(rows)]
+	}
 	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling || try > 4) {
 		focus = src.Index(len(symbols))
+	}
+	if i >= tenth && try <= 4 && src.Index(3) == 0 {
+		second = src.Index(len(symbols))
 	}
 	for k, name := range symbols {
 		n := int(src.Int(1, 6))
 		switch {
 		case k == focus && s.size >= 0:
 			n = s.size
+		case k == second:
+			n = beyond[src.Index(len(beyond))]
 		case s.round():
 			n = 8
 		}
 		c.Sizes[name] = m.within(src, name, m.bounded(name, m.promised(src, sig, name, s, k == focus, n)))
 	}
+	m.thin(c.Sizes)
 	m.differentiate(c)
 	return c, m.write(c)
+}
+
+// along lists the symbols along which kernels go in blocks: the first one, which is of the
+// last dimension, and those that are reduced.
+func (m *maker) along(symbols []string) []int {
+	var all []int
+	for k, name := range symbols {
+		if k == 0 || m.reduced[name] {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// reduces learns from a result of a case which sizes it has not: they are reduced.
+func (m *maker) reduces(c *Case, o *backend.Outcome) {
+	if m.legal != nil || m.form != nil { // an operator's literal has other symbols each time
+		return
+	}
+	var dims []int
+	for _, v := range o.Values {
+		for _, t := range leaves(v) {
+			dims = append(dims, t.Shape()...)
+		}
+	}
+	for name, n := range c.Sizes {
+		if n > 1 && !slices.ContainsFunc(dims, func(d int) bool { return d%n == 0 }) {
+			if m.reduced == nil {
+				m.reduced = map[string]bool{}
+			}
+			m.reduced[name] = true
+		}
+	}
 }
 
 // within brings a size into what is promised, or near what a problem gives.
@@ -274,6 +327,10 @@ const resultName = "result_"
 // three quarters, by which a kernel may know its arguments again.
 func kept(n, length int) int { return max(1, []int{3 * length / 4, 1, length / 2}[n%3]) }
 
+// usual is how large an element may be that a twin of other values keeps: what only
+// arguments beyond are forgiven, or blamed for, is not told of it.
+const usual = 8
+
 // twin is a case of the same sizes and layout in the same memory with other values,
 // but the first of each tensor: what a kernel that remembers its calls takes for the
 // one before.
@@ -298,7 +355,9 @@ func (m *maker) twin(c *Case, n int) (*Case, error) {
 		before.Strides = nil
 		old := before.Materialize()
 		for k := range kept(n, data.Len()) {
-			data.Set(k, old.At(k))
+			if was := old.At(k); t.Regime == c.Regime || cmplx.Abs(was) <= usual {
+				data.Set(k, was)
+			}
 		}
 		in.Fill = program.Fill{Dist: program.Literal, Data: data}
 	}

@@ -74,6 +74,9 @@ type Config struct {
 	NoSandbox bool
 	// Forker, where it is set, is of what both processes are forks.
 	Forker *worker.Forker
+	// Compilers gives, where Forker is set, of what the process is a fork that compiles what
+	// was launched in Triton; one that has imported its interpreter cannot.
+	Compilers func(context.Context) (*worker.Forker, error)
 	// Own is the processor time of this process, where Budget counts it too; nil where
 	// others share the process.
 	Own func() time.Duration
@@ -607,6 +610,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		s.refuses = r.ref.Message
 		return nil, nil
 	}
+	s.maker.reduces(c, r.ref)
 	if s.task != nil {
 		r.withoutOutputs()
 	}
