@@ -97,11 +97,14 @@ var (
 	layouts = []Layout{Contiguous, Contiguous, Transposed, Sliced, Expanded}
 )
 
-// beyond are the sizes of a second symbol, beyond usual blocks of tiles. It has one from
-// the tenth draw on in every third.
-var beyond = []int{17, 31, 33, 48, 64, 65, 100, 129}
+// beyond are sizes of other symbols than that of rows, beyond the usual blocks of tiles,
+// which are below blocks.
+var beyond = []int{65, 67, 96, 100, 129, 130, 200, 257}
 
-const tenth = 10
+const (
+	blocks = 64
+	tenth  = 10
+)
 
 // most is how many elements a tensor of a case may have.
 const most = 1 << 18
@@ -207,8 +210,9 @@ func (m *maker) step(src *choice.Source, n int) step {
 }
 
 // build makes a case of a drawn signature. The symbol in focus is the first one, of the
-// last dimension, in every second case, by turns with those that are reduced, and a drawn
-// one in the others. Beyond the first ten a second one may be larger than a block too.
+// last dimension, in every second case, by turns with those that are reduced, and one of
+// the others by turns else. From the tenth draw on that one, or a second one, is larger
+// than a block too.
 func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (*Case, error) {
 	c := &Case{Index: i, DType: dt, Regime: s.regime, Layout: s.layout, Sizes: map[string]int{}, Key: src.Key()}
 	if m.form != nil {
@@ -220,21 +224,24 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	c.sig = sig
 	symbols := sig.Symbols()
-	focus, second := 0, -1
-	if rows := m.along(symbols); len(rows) > 0 {
+	rows := m.along(symbols)
+	focus, second, size := 0, -1, s.size
+	if len(rows) > 0 {
 		focus = rows[i/4%len(rows)]
 	}
 	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling || try > 4) {
-		focus = src.Index(len(symbols))
-	}
-	if i >= tenth && try <= 4 && src.Index(3) == 0 {
+		focus = m.other(symbols, i/4*2+i%2, try)
+		if i >= tenth && try <= 4 && 0 < size && size < blocks && !s.round() {
+			size = beyond[src.Index(len(beyond))]
+		}
+	} else if i >= tenth && try <= 4 && src.Index(3) == 0 {
 		second = src.Index(len(symbols))
 	}
 	for k, name := range symbols {
 		n := int(src.Int(1, 6))
 		switch {
-		case k == focus && s.size >= 0:
-			n = s.size
+		case k == focus && size >= 0:
+			n = size
 		case k == second:
 			n = beyond[src.Index(len(beyond))]
 		case s.round():
@@ -245,6 +252,15 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	m.thin(c.Sizes)
 	m.differentiate(c)
 	return c, m.write(c)
+}
+
+// other is the symbol but the first whose turn it is; which is the first of them follows
+// from the seed.
+func (m *maker) other(symbols []string, turn, try int) int {
+	if try > 4 {
+		turn += try
+	}
+	return 1 + (turn+int(m.seed%1021))%(len(symbols)-1)
 }
 
 // along lists the symbols along which kernels go in blocks: the first one, which is of the
