@@ -360,11 +360,28 @@ func clip(s string) string { return s[:min(len(s), 80)] }
 // the next one; or how the worker was lost.
 func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, error) {
 	p := w.proc
-	var timedOut atomic.Bool
-	timer := time.AfterFunc(w.config.CaseTimeout, func() {
-		timedOut.Store(true)
-		p.kill()
-	})
+	var timedOut atomic.Int64
+	kill := func(after time.Duration) {
+		if timedOut.CompareAndSwap(0, int64(after)) {
+			p.kill()
+		}
+	}
+	before := p.used()
+	var timers []*time.Timer
+	at := func(after time.Duration, hung func(used time.Duration) bool) {
+		timers = append(timers, time.AfterFunc(after, func() {
+			if hung == nil || before >= 0 && hung(p.used()-before) {
+				kill(after)
+			}
+		}))
+	}
+	at(w.config.CaseTimeout, nil)
+	if after := w.config.Asleep; after > 0 {
+		at(after, func(used time.Duration) bool { return used < after/20 })
+	}
+	if after := w.config.Busy; after > 0 {
+		at(after, func(used time.Duration) bool { return used > after*4/5 })
+	}
 	stop := context.AfterFunc(ctx, p.kill)
 	err := p.write(frame)
 	var reply []byte
@@ -372,19 +389,22 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		reply, err = p.readFrame()
 	}
 	stop()
-	timer.Stop()
+	for _, t := range timers {
+		t.Stop()
+	}
 	if err == nil {
 		return reply, nil, nil
 	}
-	lost := w.bury(err, timedOut.Load())
+	lost := w.bury(err, time.Duration(timedOut.Load()))
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
 	return nil, lost, nil
 }
 
-// bury says why the process that failed with err did.
-func (w *Worker) bury(err error, timedOut bool) *loss {
+// bury says why the process that failed with err did; after is what it was given, where it
+// was ended for that.
+func (w *Worker) bury(err error, after time.Duration) *loss {
 	p := w.proc
 	garbage := errors.Is(err, errGarbage)
 	if !garbage {
@@ -397,8 +417,8 @@ func (w *Worker) bury(err error, timedOut bool) *loss {
 	w.forget(p.started)
 	class := ending(p.exit.status)
 	switch {
-	case timedOut:
-		lost := w.lost("", fmt.Sprintf("no answer within %s", w.config.CaseTimeout), tail)
+	case after > 0:
+		lost := w.lost("", fmt.Sprintf("no answer within %s", after), tail)
 		lost.timedOut = true
 		return lost
 	case p.bloated.Load():

@@ -99,6 +99,32 @@ func TestTheFirstTenDraws(t *testing.T) {
 	}
 }
 
+// TestShortRowsFarFromZero: they are among the first draws in the first dtype.
+func TestShortRowsFarFromZero(t *testing.T) {
+	all := cases(t, makerOf(t, "x: float[B,N]", tensor.F32, tensor.F64), len(first))
+	if !slices.ContainsFunc(all, func(c *Case) bool {
+		return c.Regime == Offset && c.DType == tensor.F32 && c.width() > 4 && c.width() < 32
+	}) {
+		t.Error("there are none")
+	}
+}
+
+// TestEachInputHasInfinities: the first that have NaN and infinities have them in another
+// argument each.
+func TestEachInputHasInfinities(t *testing.T) {
+	struck := map[int]bool{}
+	for _, c := range cases(t, makerOf(t, "x: float[N], y: float[N], z: float[N]", tensor.F32, tensor.F64), 2*len(first)) {
+		for k := range c.program.Inputs {
+			if c.Regime == NonFinite && c.strikes(k) {
+				struck[k] = true
+			}
+		}
+	}
+	if len(struck) != 3 {
+		t.Errorf("of three arguments %v have them", struck)
+	}
+}
+
 // TestRoundSizes: a kernel that takes multiples of 8 alone has calls to answer.
 func TestRoundSizes(t *testing.T) {
 	for i, c := range cases(t, makerOf(t, "a: float[M,K], b: float[K,N]", tensor.F32), 10) {

@@ -182,6 +182,7 @@ type Session struct {
 	detached  bool // the kernel has no gradients, and says none
 	findings  []finding
 	start     time.Time
+	startup   time.Duration // of the reference's process
 	untraced  map[string]int
 	task      *task  // nil where there is none
 	folder    string // of the task's copies
@@ -346,11 +347,12 @@ func (s *Session) openReference(ctx context.Context) error {
 	if c.Reference != nil && c.Inputs != nil {
 		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
 	}
+	began := time.Now()
 	h, err := openHost(ctx, c, spec, "")
 	if err != nil {
 		return err
 	}
-	s.reference, s.info = h, "torch "+h.Info().Version
+	s.reference, s.info, s.startup = h, "torch "+h.Info().Version, time.Since(began)
 	if err := h.ask(ctx, map[string]any{"describe": nil}, &s.refTold); err != nil {
 		return &Mistake{fmt.Errorf("the reference %s: %w", cmp.Or(of.File, of.Name), err)}
 	}
@@ -481,6 +483,9 @@ func (s *Session) run(ctx context.Context) error {
 		}
 		if c == nil {
 			continue
+		}
+		if s.enough() {
+			break
 		}
 		for n := range twins(i) {
 			t, err := s.maker.twin(c, n+1)

@@ -50,7 +50,9 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	if err := s.kernel.ask(ctx, map[string]any{"prepare": told}, &none); err != nil {
 		return nil, seen, err
 	}
+	s.hangs()
 	o, err := s.kernel.Run(ctx, job)
+	s.kernel.Hung(0, 0)
 	if err != nil {
 		return nil, seen, err
 	}
@@ -78,6 +80,18 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 		return s.tryKernel(ctx, c, job)
 	}
 	return o, seen, err
+}
+
+// asleep and busy are the parts of the time that a call has after which one hangs that has
+// done nothing, or computed, all the while.
+const asleep, busy = 5, 3
+
+// hangs says when a call hangs before its time is over: not the first one, which may
+// compile, nor any of a kernel that builds in calls.
+func (s *Session) hangs() {
+	if len(s.outcomes) > 0 && s.sandbox.builds == "" {
+		s.kernel.Hung(s.cfg.Timeout/asleep, s.cfg.Timeout/busy)
+	}
 }
 
 // repeat makes an equal call, with programs in another order, and says where a bit of
