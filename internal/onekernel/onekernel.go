@@ -189,9 +189,12 @@ type Session struct {
 	refuses   string // what the reference said last to a call that it does not take
 	sandbox   sandbox
 	notes     []string
-	timing    *Timing           // nil where nobody asks
-	aligned   bool              // the kernel dies where its arguments are less aligned than PyTorch's
-	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
+	timing    *Timing // nil where nobody asks
+	aligned   bool    // the kernel dies where its arguments are less aligned than PyTorch's
+	// remembered says whether a repeated wrong result is one that the kernel kept; nil until
+	// it is known.
+	remembered *bool
+	earlier    map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
 // result is a case that was judged.

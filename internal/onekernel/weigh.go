@@ -98,15 +98,21 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		say("aliases", fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0]))
 	}
 	old := s.repeated(r)
+	var err error
 	if r.misaligned = s.wrong(r); r.misaligned {
-		follows, err := s.followsNonFinite(ctx, r, job)
-		if err != nil {
+		var follows bool
+		if follows, err = s.followsNonFinite(ctx, r, job); err != nil {
 			return err
 		}
 		r.misaligned = !follows
 	}
 	if r.misaligned {
 		say(string(r.verdict.Kind), r.verdict.Reason)
+		if old {
+			if old, err = s.remembers(ctx, r); err != nil {
+				return err
+			}
+		}
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
 		}

@@ -105,6 +105,7 @@ def follow(into):
             begin(self)
 
     threading.Thread._bootstrap_inner = followed
+    OWN.add(followed.__code__)
     if hasattr(torch._C, "_DisableTorchDispatch"):
         torch._C._DisableTorchDispatch = contextlib.nullcontext
 
@@ -193,6 +194,9 @@ class Watch:
         if self.layer:
             self.layer.prepare(order, seed)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
+        if any(bytes_of(r) != was for r, was, _ in self.kept):
+            self.note("later", "changes its result after it has returned it")
+            self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
 
     def call(self, kernel, args, kwargs):
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
@@ -298,6 +302,7 @@ def installed(f):
     return code is not None and "site-packages" in code.co_filename or getattr(f, "__module__", None) is not None and str(f.__module__).split(".")[0] == "torch"
 
 
+OWN = set()  # code of ours that stands below a thread's
 WAITING = {("threading.py", "wait"), ("thread.py", "_worker"), ("queue.py", "get"), ("connection.py", "_recv"), ("selectors.py", "select")}
 
 
@@ -312,7 +317,8 @@ def idle(t):
 def library(frame):
     """Tells whether a thread is in Python's own library alone."""
     while frame is not None:
-        if not frame.f_code.co_filename.startswith((STANDARD, "<frozen")) or any(p in frame.f_code.co_filename for p in PACKAGES):
+        name = frame.f_code.co_filename
+        if frame.f_code not in OWN and (not name.startswith((STANDARD, "<frozen")) or any(p in name for p in PACKAGES)):
             return False
         frame = frame.f_back
     return True
