@@ -356,6 +356,9 @@ func printable(i backend.Info) backend.Info {
 
 func clip(s string) string { return s[:min(len(s), 80)] }
 
+// starved is how many times as long as a case has one has that waits for a processor.
+const starved = 4
+
 // roundTrip sends a frame and returns the payload of the answer, valid until
 // the next one; or how the worker was lost.
 func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, error) {
@@ -375,7 +378,12 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 			}
 		}))
 	}
-	at(w.config.CaseTimeout, nil)
+	if most := w.config.CaseTimeout; w.config.Asleep == 0 || before < 0 {
+		at(most, nil)
+	} else { // one that gets little of a processor has longer
+		at(most, func(used time.Duration) bool { return used < most/20 || used > most/2 })
+		at(starved*most, nil)
+	}
 	if after := w.config.Asleep; after > 0 {
 		at(after, func(used time.Duration) bool { return used < after/20 })
 	}
