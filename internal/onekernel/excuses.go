@@ -20,7 +20,7 @@ var excuses = []struct {
 }{
 	{"tolerated", func(_ *Session, r *result) bool { return r.tolerated() }},
 	{"overflows", (*Session).overflows},
-	{"empty", func(_ *Session, r *result) bool { return r.emptyDetached() }},
+	{"detached", func(_ *Session, r *result) bool { return r.emptyDetached() }},
 	{"unbounded", func(_ *Session, r *result) bool { return r.unbounded() }},
 	{"unused", func(_ *Session, r *result) bool { return r.unused() }},
 	{"vanishes", (*Session).vanishes},

@@ -89,7 +89,7 @@ func TestExcuses(t *testing.T) {
 		{"", "a gradient that is NaN through what does not overflow", rows, misalignedBy(compare.NonFinite, inf, grad, Large, x, sat, vector(nan, 0, 0, 1))},
 		{"", "a value that is NaN", rows, misalignedBy(compare.NonFinite, inf, value, Usual, x, vector(inf, 0, 0, 1), vector(inf, nan, 0, 1))},
 
-		{"empty", "no gradient of nothing", rows, func() *result {
+		{"detached", "no gradient of nothing", rows, func() *result {
 			r := misalignedBy(compare.Structure, inf, value, Usual, vector(), vector(), vector())
 			r.verdict.Kind = verdict.RequiresGrad
 			return r
