@@ -68,3 +68,6 @@ func (w *Worker) Restart() {
 
 // Wait bounds each exchange from now on.
 func (w *Worker) Wait(most time.Duration) { w.config.CaseTimeout = most }
+
+// Hung sets after how long each exchange from now on has hung.
+func (w *Worker) Hung(asleep, busy time.Duration) { w.config.Asleep, w.config.Busy = asleep, busy }

@@ -104,6 +104,9 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 	case `"fault"`:
 		fmt.Fprintln(os.Stderr, "broken worker")
 		os.Exit(70)
+	case `"spin"`:
+		for {
+		}
 	case `"hang"`:
 		time.Sleep(time.Hour)
 	case `"garbage"`:

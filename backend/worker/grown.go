@@ -3,8 +3,12 @@
 package worker
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // glance is how many milliseconds pass between two looks at a worker's memory.
@@ -48,3 +52,25 @@ func (p *process) own() int64 {
 	}
 	return (resident - shared) * int64(os.Getpagesize())
 }
+
+// used returns the time of processors that the process has taken; below 0 where the
+// system does not tell.
+func (p *process) used() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	if err != nil {
+		return -1
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from the third on: proc(5)
+	if len(fields) < 13 {
+		return -1
+	}
+	user, err := strconv.ParseInt(fields[11], 10, 64)
+	system, also := strconv.ParseInt(fields[12], 10, 64)
+	if err != nil || also != nil {
+		return -1
+	}
+	return time.Duration(user+system) * (time.Second / ticks)
+}
+
+// ticks are the units in a second in which Linux tells of time.
+const ticks = 100

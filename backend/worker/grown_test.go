@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"plumb/backend"
 )
@@ -31,5 +33,29 @@ func TestGrowthIsLimited(t *testing.T) {
 	}
 	if o := outs[1]; o.Status != backend.OutOfMemory || !strings.Contains(o.Message, "it grew by more than 100 MB in swell") {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestHangsAreToldByWhatTheyUse: one that sleeps hangs before one that may wait for a
+// processor, and one that computes hangs by what it has used.
+func TestHangsAreToldByWhatTheyUse(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the time of processors is read from /proc")
+	}
+	for _, of := range []struct {
+		target       string
+		asleep, busy time.Duration
+		want         string
+	}{
+		{"hang", 200 * time.Millisecond, 0, "no answer within 200ms"},
+		{"hang", 0, 200 * time.Millisecond, "no answer within 1.5s"},
+		{"spin", 200 * time.Millisecond, 0, "no answer within "}, // later on a machine that is busy
+	} {
+		w := fake(t, Config{CaseTimeout: 1500 * time.Millisecond})
+		w.Hung(of.asleep, of.busy)
+		out, err := w.Run(t.Context(), fakeJob(of.target))
+		if err != nil || out.Status != backend.TimedOut || !strings.Contains(out.Message, of.want) {
+			t.Errorf("%+v: %+v, %v", of, out, err)
+		}
 	}
 }

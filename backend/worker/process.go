@@ -356,15 +356,40 @@ func printable(i backend.Info) backend.Info {
 
 func clip(s string) string { return s[:min(len(s), 80)] }
 
+// starved is how many times as long as a case has one has that waits for a processor.
+const starved = 4
+
 // roundTrip sends a frame and returns the payload of the answer, valid until
 // the next one; or how the worker was lost.
 func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, error) {
 	p := w.proc
-	var timedOut atomic.Bool
-	timer := time.AfterFunc(w.config.CaseTimeout, func() {
-		timedOut.Store(true)
-		p.kill()
-	})
+	var timedOut atomic.Int64
+	kill := func(after time.Duration) {
+		if timedOut.CompareAndSwap(0, int64(after)) {
+			p.kill()
+		}
+	}
+	before := p.used()
+	var timers []*time.Timer
+	at := func(after time.Duration, hung func(used time.Duration) bool) {
+		timers = append(timers, time.AfterFunc(after, func() {
+			if hung == nil || before >= 0 && hung(p.used()-before) {
+				kill(after)
+			}
+		}))
+	}
+	if most := w.config.CaseTimeout; w.config.Asleep == 0 || before < 0 {
+		at(most, nil)
+	} else { // one that gets little of a processor has longer
+		at(most, func(used time.Duration) bool { return used < most/20 || used > most/2 })
+		at(starved*most, nil)
+	}
+	if after := w.config.Asleep; after > 0 {
+		at(after, func(used time.Duration) bool { return used < after/20 })
+	}
+	if after := w.config.Busy; after > 0 {
+		at(after, func(used time.Duration) bool { return used > after*4/5 })
+	}
 	stop := context.AfterFunc(ctx, p.kill)
 	err := p.write(frame)
 	var reply []byte
@@ -372,19 +397,22 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		reply, err = p.readFrame()
 	}
 	stop()
-	timer.Stop()
+	for _, t := range timers {
+		t.Stop()
+	}
 	if err == nil {
 		return reply, nil, nil
 	}
-	lost := w.bury(err, timedOut.Load())
+	lost := w.bury(err, time.Duration(timedOut.Load()))
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
 	return nil, lost, nil
 }
 
-// bury says why the process that failed with err did.
-func (w *Worker) bury(err error, timedOut bool) *loss {
+// bury says why the process that failed with err did; after is what it was given, where it
+// was ended for that.
+func (w *Worker) bury(err error, after time.Duration) *loss {
 	p := w.proc
 	garbage := errors.Is(err, errGarbage)
 	if !garbage {
@@ -397,8 +425,8 @@ func (w *Worker) bury(err error, timedOut bool) *loss {
 	w.forget(p.started)
 	class := ending(p.exit.status)
 	switch {
-	case timedOut:
-		lost := w.lost("", fmt.Sprintf("no answer within %s", w.config.CaseTimeout), tail)
+	case after > 0:
+		lost := w.lost("", fmt.Sprintf("no answer within %s", after), tail)
 		lost.timedOut = true
 		return lost
 	case p.bloated.Load():

@@ -57,6 +57,10 @@ type Config struct {
 	Forker *Forker
 	// CaseTimeout bounds the run of one case; a minute by default.
 	CaseTimeout time.Duration
+	// Asleep and Busy are after how long a case has hung whose process has done nothing, or
+	// has computed, all the while, where they are set: one that waits for a processor has
+	// CaseTimeout, and some times as long where it gets less than half of one.
+	Asleep, Busy time.Duration
 	// StartTimeout bounds the start of the process; two minutes by default.
 	StartTimeout time.Duration
 }

@@ -29,7 +29,7 @@ var sampled = []string{
 	"softmax.py::softmax", "rows.c::softmax_f32", "triton_add.py::add",
 	"softmax.py::softmax_simple", "autograd_pointwise.py::silu_gate", "buffers.py::contiguous_view",
 	"limited.py::matmul", "delegation.py::fused_softmax", "attention_frame.py::attention",
-	"dense.c::add_unrolled_f32", "triton_add.py::add_plain", "cheats.py::softmax_by_count",
+	"dense.c::add_unrolled_f32", "triton_add.py::add_plain", "right.py::dot_rows_pool", "cheats.py::softmax_by_count",
 }
 
 var kernelFolders = []string{"testdata/kernels/functions", "testdata/kernels/unusual"}

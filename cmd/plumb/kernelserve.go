@@ -23,6 +23,12 @@ import (
 	"plumb/internal/onekernel"
 )
 
+// forks are the workers of a Python, those that interpret Triton or those that compile it.
+type forks struct {
+	python  string
+	compile bool
+}
+
 const (
 	largestRequest = 4 << 20 // bytes
 	servedCases    = 24      // a default, for seconds and not for tens of them
@@ -37,12 +43,12 @@ type kernelServer struct {
 	slots chan struct{}
 
 	mu      sync.Mutex
-	found   map[string][2]string      // Python and version by what was asked for
-	forkers map[string]*worker.Forker // by Python
+	found   map[string][2]string // Python and version by what was asked for
+	forkers map[forks]*worker.Forker
 }
 
 func newKernelServe() *cobra.Command {
-	s := &kernelServer{jobs: runtime.NumCPU(), deadline: 5 * time.Minute, found: map[string][2]string{}, forkers: map[string]*worker.Forker{}}
+	s := &kernelServer{jobs: runtime.NumCPU(), deadline: 5 * time.Minute, found: map[string][2]string{}, forkers: map[forks]*worker.Forker{}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Judge the kernels that requests name, one JSON object a line",
@@ -246,8 +252,11 @@ func (s *kernelServer) judge(ctx context.Context, fields map[string]json.RawMess
 	if err != nil {
 		return nil, err
 	}
+	cfg.Compilers = func(ctx context.Context) (*worker.Forker, error) {
+		return s.forker(ctx, forks{cfg.Python, true})
+	}
 	for range 2 { // what a fork is of may have ended
-		if cfg.Forker, err = s.forker(ctx, cfg.Python); err != nil {
+		if cfg.Forker, err = s.forker(ctx, forks{python: cfg.Python}); err != nil {
 			return nil, err
 		}
 		var rep *onekernel.Report
@@ -331,20 +340,24 @@ func (s *kernelServer) python(name string) (path, version string, err error) {
 	return path, version, err
 }
 
-// forker is what the workers of a Python are forks of.
-func (s *kernelServer) forker(ctx context.Context, python string) (*worker.Forker, error) {
+// forker is what workers are forks of.
+func (s *kernelServer) forker(ctx context.Context, of forks) (*worker.Forker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.forkers[python]; f != nil {
+	if f := s.forkers[of]; f != nil {
 		if !f.Gone() {
 			return f, nil
 		}
 		f.Close()
-		delete(s.forkers, python)
+		delete(s.forkers, of)
 	}
-	f, err := worker.OpenForker(ctx, worker.Config{Python: python, Env: onekernel.Environment()})
+	env := onekernel.Environment()
+	if of.compile {
+		env = onekernel.CompilerEnvironment()
+	}
+	f, err := worker.OpenForker(ctx, worker.Config{Python: of.python, Env: env})
 	if err == nil {
-		s.forkers[python] = f
+		s.forkers[of] = f
 	}
 	return f, err
 }

@@ -77,6 +77,24 @@ func TestKernelServe(t *testing.T) {
 	}
 }
 
+// TestKernelServeCompiles: what is launched in Triton is compiled, by forks of a process
+// that has not imported its interpreter.
+func TestKernelServeCompiles(t *testing.T) {
+	slow(t)
+	python := kernelPythons(t)["triton"]
+	if python == "" {
+		t.Skip("no Python here has Triton: PLUMB_KERNELS_PYTHON lists more")
+	}
+	file, err := filepath.Abs("testdata/kernels/functions/triton_add.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := served(t, fmt.Sprintf(`{"id": 1, "kernel": %q, "against": "torch.add", "inputs": "input: f32[N], other: f32[N]", "no-grad": true, "python": %q, "seed": 1, "number": 2}`+"\n", file+"::add", python))["1"]
+	if a["verdict"] != "right" || !strings.Contains(fmt.Sprint(a["notes"]), "compiled for sm_80") {
+		t.Errorf("%v", a)
+	}
+}
+
 func TestKernelServeOnLoopbackAlone(t *testing.T) {
 	for address, ok := range map[string]bool{"127.0.0.1:80": true, "localhost:1": true, "[::1]:80": true, ":80": false, "0.0.0.0:80": false, "10.0.0.1:80": false, "example.org:80": false} {
 		if err := loopback(address); (err == nil) != ok {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -89,6 +90,10 @@ func (r *Report) WriteBundle(ctx context.Context, dir string, cfg *Config) error
 // starting is what a fresh process is given beside the time of a call to import PyTorch.
 const starting = time.Minute
 
+// startups is how many times as long as the reference's process took to start that of a
+// kernel that hangs is given: it was seen to hang before.
+const startups = 3
+
 // prove runs the program of a bundle, in the sandbox in which kernels are imported. One
 // of a kernel that cheats is not run: what it does beside computing PyTorch alone does
 // not see.
@@ -97,7 +102,11 @@ func (r *Report) prove(ctx context.Context, cfg *Config) {
 		r.Bundle.How = "not run, for the kernel cheats"
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, cfg.Timeout+starting)
+	limit := cfg.Timeout + starting
+	if slices.ContainsFunc(r.Reasons, func(of Reason) bool { return of.Kind == "hangs" }) {
+		limit = cfg.Timeout/asleep + min(starting, startups*r.Smallest.session.startup)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	folder, err := os.MkdirTemp("", "plumb-repro-")
 	if err != nil {

@@ -12,6 +12,12 @@ import (
 // unseen is what neither the interpreter nor the compiler's output shows.
 const unseen = "Triton ran in its interpreter: races in shared memory and faults of the compiler are not seen"
 
+// compiles is what the environment of a process says whose Triton is no interpreter.
+const compiles = "TRITON_INTERPRET=0"
+
+// CompilerEnvironment is that of a process of which those are forked that compile.
+func CompilerEnvironment() []string { return append(Environment(), compiles) }
+
 // compile has what was launched compiled to PTX, in a process whose Triton is no
 // interpreter; it needs no GPU. An error is a finding, what is approximate a note.
 func (s *Session) compile(ctx context.Context) error {
@@ -32,7 +38,13 @@ func (s *Session) compile(ctx context.Context) error {
 	defer os.RemoveAll(cache)
 	spec := s.cfg.Kernel.spec("compiler", s.cfg.target())
 	spec["params"], spec["tensors"], spec["required"] = s.kernel.spec["params"], s.kernel.spec["tensors"], s.kernel.spec["required"]
-	h, err := openHost(ctx, s.cfg, spec, "", "TRITON_INTERPRET=0", "TRITON_CACHE_DIR="+cache)
+	c := *s.cfg
+	if c.Forker = nil; c.Compilers != nil {
+		if c.Forker, err = c.Compilers(ctx); err != nil {
+			return err
+		}
+	}
+	h, err := openHost(ctx, &c, spec, "", compiles, "TRITON_CACHE_DIR="+cache)
 	if err != nil {
 		return err
 	}

@@ -11,16 +11,8 @@ const warmup = 3
 // counted asks a kernel whose first calls are right and later ones wrong the very first
 // call again: where that is wrong too by now, it answers by how often it was called.
 func (s *Session) counted(ctx context.Context) error {
-	right := 0
-	for right < len(s.outcomes) && s.outcomes[right].fine() {
-		right++
-	}
-	later := s.outcomes[right:]
-	if right < warmup {
-		return nil
-	}
-	failed := slices.IndexFunc(later, func(r *result) bool { return r.misaligned })
-	if failed < 0 {
+	failed := s.failsLater()
+	if failed == nil {
 		return nil
 	}
 	known, earlier := s.findings, s.earlier
@@ -30,8 +22,22 @@ func (s *Session) counted(ctx context.Context) error {
 	if err != nil || r == nil || !r.misaligned {
 		return err
 	}
-	f := finding{"counts", "gives another result for the arguments of its first call, which it answered rightly, after some calls more", later[failed]}
-	later[failed].problems = append(later[failed].problems, f)
+	f := finding{"counts", "gives another result for the arguments of its first call, which it answered rightly, after some calls more", failed}
+	failed.problems = append(failed.problems, f)
 	s.add(f)
 	return nil
+}
+
+// failsLater is the first wrong result of a kernel whose first ones were right, for as long
+// as a warm-up takes at least; nil of any other.
+func (s *Session) failsLater() *result {
+	right := 0
+	for right < len(s.outcomes) && s.outcomes[right].fine() {
+		right++
+	}
+	failed := slices.IndexFunc(s.outcomes[right:], func(r *result) bool { return r.misaligned })
+	if right < warmup || failed < 0 {
+		return nil
+	}
+	return s.outcomes[right+failed]
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/cmplx"
 	"slices"
 
+	"plumb/backend"
 	"plumb/internal/draw/choice"
 	"plumb/program"
 	"plumb/tensor"
@@ -75,11 +77,13 @@ type step struct {
 
 // first are the draws that come first: sizes 1, 2ᵏ, 2ᵏ±1, a prime, more than one block
 // of any usual size; each regime; each layout; empty. The first ten have each of these
-// once; what has to be long and of a half dtype comes right after them.
+// once; what has to be long and of a half dtype comes right after them, and rows far from 0
+// that are short: the error bound of a sum grows with its terms, and hides what squares
+// of them lose.
 var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
-	{-1, Usual, Contiguous}, {4099, Cancelling, Contiguous}, {2, Usual, Contiguous}, {5, ZeroRows, Expanded}, {4099, Offset, Contiguous}, {13, Zeros, Transposed},
+	{-1, Usual, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {5, ZeroRows, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
 	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
@@ -93,6 +97,15 @@ var later = []int{1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 
 var (
 	regimes = []Regime{Usual, Usual, Usual, Offset, Large, Negative, ConstRows, Ties, NonFinite, Zeros, Extremes, Tiny, Cancelling}
 	layouts = []Layout{Contiguous, Contiguous, Transposed, Sliced, Expanded}
+)
+
+// beyond are sizes of other symbols than that of rows, beyond the usual blocks of tiles,
+// which are below blocks.
+var beyond = []int{65, 67, 96, 100, 129, 130, 200, 257}
+
+const (
+	blocks = 64
+	tenth  = 10
 )
 
 // most is how many elements a tensor of a case may have.
@@ -131,7 +144,9 @@ type maker struct {
 	signature func(src *choice.Source, dt tensor.DType) (*Signature, error)
 	legal     func(*program.Program) bool // nil: the reference says
 	form      form                        // nil where the cases are of a function
-	bounds    map[string]int              // of symbols, by the programs that calls have had
+	bounds    map[string]int              // of symbols, by calls that took too long
+	ran       []launched                  // that calls have had, by their sizes
+	reduced   map[string]bool             // symbols that results have been seen without
 	parts     [][]int                     // of the reference's result, that have gradients; nil until it is known
 }
 
@@ -196,8 +211,10 @@ func (m *maker) step(src *choice.Source, n int) step {
 	return s
 }
 
-// build makes a case of a drawn signature. The symbol in focus is the first one, of
-// the last dimension, in every second case, and a drawn one in the others.
+// build makes a case of a drawn signature. The symbol in focus is the first one, of the
+// last dimension, in every second case, by turns with those that are reduced, and one of
+// the others by turns else. From the tenth draw on that one, or a second one, is larger
+// than a block too.
 func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (*Case, error) {
 	c := &Case{Index: i, DType: dt, Regime: s.regime, Layout: s.layout, Sizes: map[string]int{}, Key: src.Key()}
 	if m.form != nil {
@@ -209,22 +226,76 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	c.sig = sig
 	symbols := sig.Symbols()
-	focus := 0
+	rows := m.along(symbols)
+	focus, second, size := 0, -1, s.size
+	if len(rows) > 0 {
+		focus = rows[i/4%len(rows)]
+	}
 	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling || try > 4) {
-		focus = src.Index(len(symbols))
+		focus = m.other(symbols, i/4*2+i%2, try)
+		if i >= tenth && try <= 4 && 0 < size && size < blocks && !s.round() {
+			size = beyond[src.Index(len(beyond))]
+		}
+	} else if i >= tenth && try <= 4 && src.Index(3) == 0 {
+		second = src.Index(len(symbols))
 	}
 	for k, name := range symbols {
 		n := int(src.Int(1, 6))
 		switch {
-		case k == focus && s.size >= 0:
-			n = s.size
+		case k == focus && size >= 0:
+			n = size
+		case k == second:
+			n = beyond[src.Index(len(beyond))]
 		case s.round():
 			n = 8
 		}
 		c.Sizes[name] = m.within(src, name, m.bounded(name, m.promised(src, sig, name, s, k == focus, n)))
 	}
+	m.thin(c.Sizes)
 	m.differentiate(c)
 	return c, m.write(c)
+}
+
+// other is the symbol but the first whose turn it is; which is the first of them follows
+// from the seed.
+func (m *maker) other(symbols []string, turn, try int) int {
+	if try > 4 {
+		turn += try
+	}
+	return 1 + (turn+int(m.seed%1021))%(len(symbols)-1)
+}
+
+// along lists the symbols along which kernels go in blocks: the first one, which is of the
+// last dimension, and those that are reduced.
+func (m *maker) along(symbols []string) []int {
+	var all []int
+	for k, name := range symbols {
+		if k == 0 || m.reduced[name] {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// reduces learns from a result of a case which sizes it has not: they are reduced.
+func (m *maker) reduces(c *Case, o *backend.Outcome) {
+	if m.legal != nil || m.form != nil { // an operator's literal has other symbols each time
+		return
+	}
+	var dims []int
+	for _, v := range o.Values {
+		for _, t := range leaves(v) {
+			dims = append(dims, t.Shape()...)
+		}
+	}
+	for name, n := range c.Sizes {
+		if n > 1 && !slices.ContainsFunc(dims, func(d int) bool { return d%n == 0 }) {
+			if m.reduced == nil {
+				m.reduced = map[string]bool{}
+			}
+			m.reduced[name] = true
+		}
+	}
 }
 
 // within brings a size into what is promised, or near what a problem gives.
@@ -274,6 +345,10 @@ const resultName = "result_"
 // three quarters, by which a kernel may know its arguments again.
 func kept(n, length int) int { return max(1, []int{3 * length / 4, 1, length / 2}[n%3]) }
 
+// usual is how large an element may be that a twin of other values keeps: what only
+// arguments beyond are forgiven, or blamed for, is not told of it.
+const usual = 8
+
 // twin is a case of the same sizes and layout in the same memory with other values,
 // but the first of each tensor: what a kernel that remembers its calls takes for the
 // one before.
@@ -298,7 +373,9 @@ func (m *maker) twin(c *Case, n int) (*Case, error) {
 		before.Strides = nil
 		old := before.Materialize()
 		for k := range kept(n, data.Len()) {
-			data.Set(k, old.At(k))
+			if was := old.At(k); t.Regime == c.Regime || cmplx.Abs(was) <= usual {
+				data.Set(k, was)
+			}
 		}
 		in.Fill = program.Fill{Dist: program.Literal, Data: data}
 	}
@@ -370,7 +447,8 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 
 // strikes reports whether input k of a case of NonFinite has NaN and infinities: one of
 // several has, so that what the others are multiplied by stays finite, and what comes of
-// two infinities does not hang on the order of operations.
+// two infinities does not hang on the order of operations. Among the first draws each has
+// its turn.
 func (c *Case) strikes(k int) bool {
 	var free []int
 	for i := range c.sig.Inputs {
@@ -378,7 +456,11 @@ func (c *Case) strikes(k int) bool {
 			free = append(free, i)
 		}
 	}
-	return free[c.Key%uint64(len(free))] == k
+	turn := c.Key
+	if c.Index < 2*len(first) {
+		turn = uint64(c.Index / 14) // 14 lie between two that have them
+	}
+	return free[turn%uint64(len(free))] == k
 }
 
 func (in *Input) fill(c *Case, k int) program.Fill {

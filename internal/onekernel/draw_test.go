@@ -2,9 +2,11 @@ package onekernel
 
 import (
 	"math/bits"
+	"math/cmplx"
 	"slices"
 	"testing"
 
+	"plumb/backend"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -97,6 +99,32 @@ func TestTheFirstTenDraws(t *testing.T) {
 	}
 }
 
+// TestShortRowsFarFromZero: they are among the first draws in the first dtype.
+func TestShortRowsFarFromZero(t *testing.T) {
+	all := cases(t, makerOf(t, "x: float[B,N]", tensor.F32, tensor.F64), len(first))
+	if !slices.ContainsFunc(all, func(c *Case) bool {
+		return c.Regime == Offset && c.DType == tensor.F32 && c.width() > 4 && c.width() < 32
+	}) {
+		t.Error("there are none")
+	}
+}
+
+// TestEachInputHasInfinities: the first that have NaN and infinities have them in another
+// argument each.
+func TestEachInputHasInfinities(t *testing.T) {
+	struck := map[int]bool{}
+	for _, c := range cases(t, makerOf(t, "x: float[N], y: float[N], z: float[N]", tensor.F32, tensor.F64), 2*len(first)) {
+		for k := range c.program.Inputs {
+			if c.Regime == NonFinite && c.strikes(k) {
+				struck[k] = true
+			}
+		}
+	}
+	if len(struck) != 3 {
+		t.Errorf("of three arguments %v have them", struck)
+	}
+}
+
 // TestRoundSizes: a kernel that takes multiples of 8 alone has calls to answer.
 func TestRoundSizes(t *testing.T) {
 	for i, c := range cases(t, makerOf(t, "a: float[M,K], b: float[K,N]", tensor.F32), 10) {
@@ -161,6 +189,46 @@ func TestTwins(t *testing.T) {
 	a, b := elements(c.program), elements(twin.program)
 	if len(a) != len(b) || a[0] != b[0] || slices.Equal(a, b) || !twin.again {
 		t.Errorf("%d elements from %v, %d from %v, again=%v", len(a), a[0], len(b), b[0], twin.again)
+	}
+}
+
+// TestTwinsKeepNothingUnusual: of a case of NaN and infinities none is in a twin whose
+// values are called usual.
+func TestTwinsKeepNothingUnusual(t *testing.T) {
+	m := makerOf(t, "x: float[N]", tensor.F32)
+	for _, c := range cases(t, m, len(first)) {
+		for n := range 3 {
+			twin, err := m.twin(c, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if twin.Regime == Usual && slices.ContainsFunc(elements(twin.program), func(v complex128) bool { return !(cmplx.Abs(v) <= usual) }) {
+				t.Errorf("the twin of %s has %v", c, elements(twin.program))
+			}
+		}
+	}
+}
+
+// TestSizesThatAreReducedAreInFocus: attention's keys, which its result has not, are long
+// as often as its last dimension.
+func TestSizesThatAreReducedAreInFocus(t *testing.T) {
+	m := makerOf(t, "q: float[B,H,L,D], k: float[B,H,S,D], v: float[B,H,S,D]", tensor.F32)
+	long := func(name string) int {
+		n := 0
+		for _, c := range cases(t, m, 60) {
+			if c.Sizes[name] > 16 {
+				n++
+			}
+		}
+		return n
+	}
+	before := long("S")
+	m.reduces(&Case{Sizes: map[string]int{"B": 2, "H": 2, "L": 4, "D": 257, "S": 7}}, &backend.Outcome{Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 2, 2, 4, 257)}}})
+	if !m.reduced["S"] || len(m.reduced) != 1 {
+		t.Errorf("reduced are %v", m.reduced)
+	}
+	if after := long("S"); after < 12 || after < before+4 || long("D") < 8 {
+		t.Errorf("of 60 draws %d have many keys, %d before it was known that they are reduced; %d a long last dimension", after, before, long("D"))
 	}
 }
 

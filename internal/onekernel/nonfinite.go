@@ -3,29 +3,36 @@ package onekernel
 import (
 	"context"
 	"math/cmplx"
+	"slices"
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // replaced are what NaN and infinities are exchanged for to see which results depend on
 // them: beyond all other elements on either side, and finite in every dtype.
 var replaced = []float64{1e4, -1e4}
 
+// far are what infinities are exchanged for, with their sign, to see to what the reference's
+// result goes as they grow.
+var far = []float64{1e4, 3e4}
+
 // followsNonFinite reports whether what a case of NonFinite holds against a kernel follows
 // from the order of operations alone: it has an infinity where the reference has NaN, as
 // (x−m)·w has for an infinite w and x·w−m·w has not; or it differs in elements that do not
 // depend on any NaN or infinity, and which the reference multiplies by 0 on the way, as
-// attention does what is masked.
+// attention does what is masked; or it has that to which the reference goes as infinities
+// grow, where the reference has NaN for ∞−∞: exp(x−logsumexp(x)) is 0 beside an infinity.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
 	if r.Regime != NonFinite || s.pointwise || r.verdict.Word != verdict.Misaligned || r.verdict.Kind != verdict.Kind(backend.PartValue) {
 		return false, nil
 	}
 	var free []*backend.Outcome
-	for _, by := range replaced {
-		p := exchanged(job.Program, by)
+	for k, by := range slices.Concat(replaced, far) {
+		p := exchanged(job.Program, by, k >= len(replaced))
 		p.Backward = nil
 		o, err := s.reference.Run(ctx, backend.NewJob(p))
 		if err != nil || o.Status != backend.OK {
@@ -34,26 +41,47 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		free = append(free, o)
 	}
 	for _, d := range r.verdict.Differences {
-		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
-		a, b := verdict.At(free[0], d.Where), verdict.At(free[1], d.Where)
-		if want == nil || got == nil || a == nil || b == nil || got.Len() != want.Len() || a.Len() != want.Len() || b.Len() != want.Len() {
+		if d.Diff.Rule == compare.Distance && float64(d.Diff.WorstRatio) <= r.slack {
+			continue
+		}
+		if d.Diff.Rule != compare.NonFinite {
 			return false, nil
 		}
-		for i := range want.Len() {
-			w, g := want.At(i), got.At(i)
-			switch {
-			case compare.Finite(w) && compare.Finite(g), w == g, cmplx.IsNaN(w) && !compare.Finite(g):
-			case !compare.Finite(w) && compare.Finite(g) && a.At(i) == b.At(i):
-			default:
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		a, b := verdict.At(free[0], d.Where), verdict.At(free[1], d.Where)
+		near, beyond := verdict.At(free[2], d.Where), verdict.At(free[3], d.Where)
+		for _, t := range []*tensor.Tensor{want, got, a, b, near, beyond} {
+			if t == nil || t.Len() != want.Len() {
 				return false, nil
 			}
+		}
+		if !follows(want, got, a, b, near, beyond) {
+			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// exchanged is a program whose inputs have a number in the place of NaN and infinities.
-func exchanged(p *program.Program, by float64) *program.Program {
+// follows reports whether each element of a kernel's result is as the reference's, or
+// differs by the order of operations alone, by what the reference gives where NaN and
+// infinities are replaced, and where infinities alone are, by far numbers and farther ones.
+func follows(want, got, a, b, near, beyond *tensor.Tensor) bool {
+	for i := range want.Len() {
+		w, g := want.At(i), got.At(i)
+		switch {
+		case compare.Finite(w) && compare.Finite(g), w == g, cmplx.IsNaN(w) && !compare.Finite(g):
+		case !compare.Finite(w) && compare.Finite(g) && a.At(i) == b.At(i):
+		case cmplx.IsNaN(w) && near.At(i) == beyond.At(i) && near.At(i) == g:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// exchanged is a program whose inputs have a number in the place of NaN and infinities, or
+// of infinities alone, with their sign.
+func exchanged(p *program.Program, by float64, signed bool) *program.Program {
 	q := p.Clone()
 	for i := range q.Inputs {
 		in := &q.Inputs[i]
@@ -64,7 +92,11 @@ func exchanged(p *program.Program, by float64) *program.Program {
 		plain.Strides = nil
 		data := plain.Materialize()
 		for k := range data.Len() {
-			if !compare.Finite(data.At(k)) {
+			switch v := data.At(k); {
+			case compare.Finite(v), signed && cmplx.IsNaN(v):
+			case signed && real(v) < 0:
+				data.Set(k, complex(-by, 0))
+			default:
 				data.Set(k, complex(by, 0))
 			}
 		}

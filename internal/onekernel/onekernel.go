@@ -74,6 +74,9 @@ type Config struct {
 	NoSandbox bool
 	// Forker, where it is set, is of what both processes are forks.
 	Forker *worker.Forker
+	// Compilers gives, where Forker is set, of what the process is a fork that compiles what
+	// was launched in Triton; one that has imported its interpreter cannot.
+	Compilers func(context.Context) (*worker.Forker, error)
 	// Own is the processor time of this process, where Budget counts it too; nil where
 	// others share the process.
 	Own func() time.Duration
@@ -179,15 +182,19 @@ type Session struct {
 	detached  bool // the kernel has no gradients, and says none
 	findings  []finding
 	start     time.Time
+	startup   time.Duration // of the reference's process
 	untraced  map[string]int
 	task      *task  // nil where there is none
 	folder    string // of the task's copies
 	refuses   string // what the reference said last to a call that it does not take
 	sandbox   sandbox
 	notes     []string
-	timing    *Timing           // nil where nobody asks
-	aligned   bool              // the kernel dies where its arguments are less aligned than PyTorch's
-	earlier   map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
+	timing    *Timing // nil where nobody asks
+	aligned   bool    // the kernel dies where its arguments are less aligned than PyTorch's
+	// remembered says whether a repeated wrong result is one that the kernel kept; nil until
+	// it is known.
+	remembered *bool
+	earlier    map[string]uint64 // by the hash of a result that is not one number, the key of the case that gave it
 }
 
 // result is a case that was judged.
@@ -343,11 +350,12 @@ func (s *Session) openReference(ctx context.Context) error {
 	if c.Reference != nil && c.Inputs != nil {
 		spec["params"], spec["tensors"], spec["required"] = c.Inputs.names()
 	}
+	began := time.Now()
 	h, err := openHost(ctx, c, spec, "")
 	if err != nil {
 		return err
 	}
-	s.reference, s.info = h, "torch "+h.Info().Version
+	s.reference, s.info, s.startup = h, "torch "+h.Info().Version, time.Since(began)
 	if err := h.ask(ctx, map[string]any{"describe": nil}, &s.refTold); err != nil {
 		return &Mistake{fmt.Errorf("the reference %s: %w", cmp.Or(of.File, of.Name), err)}
 	}
@@ -479,6 +487,9 @@ func (s *Session) run(ctx context.Context) error {
 		if c == nil {
 			continue
 		}
+		if s.enough() {
+			break
+		}
 		for n := range twins(i) {
 			t, err := s.maker.twin(c, n+1)
 			if err == nil {
@@ -527,6 +538,12 @@ func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 		s.outcomes = append(s.outcomes, r)
 		if s.cfg.Told != nil {
 			s.cfg.Told(r.line())
+		}
+		if err == nil && c.Grad && r.kernel.Status == backend.Raised && r.kernel.Call == len(c.program.Calls) {
+			plain := *c // what its result was is not known
+			plain.program = c.program.Clone()
+			s.withoutGradients(&plain)
+			return s.keep(ctx, &plain)
 		}
 	}
 	return r != nil, err
@@ -607,6 +624,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		s.refuses = r.ref.Message
 		return nil, nil
 	}
+	s.maker.reduces(c, r.ref)
 	if s.task != nil {
 		r.withoutOutputs()
 	}

@@ -11,33 +11,84 @@ import (
 // takes half a millisecond and more for one, whatever its block.
 const mostPrograms = 512
 
-// telltale is the size from which on the number of programs says how it grows with it.
+// telltale is the size below which none is brought: the number of programs hardly depends
+// on smaller ones.
 const telltale = 8
 
-// learn bounds the sizes of symbols by the programs that a case of them has had.
+// launched is how many programs a call of some sizes has had.
+type launched struct {
+	sizes    map[string]int
+	programs int
+}
+
+// learn keeps how many programs a case has had.
 func (m *maker) learn(c *Case, programs int) {
 	if programs == 0 || m.legal != nil { // an operator's literal has other symbols each time
 		return
 	}
-	for name, n := range c.Sizes {
-		if n >= telltale {
-			m.bound(name, max(n*mostPrograms/programs, telltale))
+	m.ran = append(m.ran, launched{c.Sizes, programs})
+}
+
+// programs bounds how many a call of some sizes has: a grid is of blocks, so that no size
+// has them grow faster than itself.
+func (m *maker) programs(sizes map[string]int) int {
+	least := 0
+	for i, known := range m.ran {
+		n := known.programs
+		for name, size := range sizes {
+			if before := max(known.sizes[name], 1); size > before {
+				n = min(n*((size+before-1)/before), math.MaxInt32)
+			}
 		}
+		if i == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+// thin halves sizes until the programs are few enough, first the one on which most hangs.
+func (m *maker) thin(sizes map[string]int) {
+	for m.programs(sizes) > mostPrograms {
+		best, least := "", math.MaxInt
+		for _, name := range slices.Sorted(maps.Keys(sizes)) {
+			n := sizes[name]
+			if r, ok := m.promises.Ranges[name]; n < telltale || ok && halved(n, n-1) < r[0] {
+				continue
+			}
+			sizes[name] = halved(n, n-1)
+			if p := m.programs(sizes); p < least || p == least && n > sizes[best] {
+				best, least = name, p
+			}
+			sizes[name] = n
+		}
+		if best == "" {
+			return
+		}
+		sizes[best] = halved(sizes[best], sizes[best]-1)
 	}
 }
 
 // anyName is the name under which the sizes of all symbols are bounded.
 const anyName = ""
 
-// slowed bounds the sizes after a case of which so many of all programs ran in time: those
-// of an operator's literal, whose symbols are others each time, all alike.
+// slowed bounds the largest size after a case of which so many of all programs ran in time:
+// those of an operator's literal, whose symbols are others each time, all alike.
 func (m *maker) slowed(c *Case, ran, all int) {
-	if m.legal == nil {
-		m.learn(c, mostPrograms*max(all, 2*ran)/max(ran, 1))
-		return
-	}
+	name, least := anyName, 8*telltale
 	largest := slices.Max(append(c.lengths(), 0))
-	m.bound(anyName, max(largest*ran/max(all, 2*ran), 8*telltale))
+	if m.legal == nil {
+		name, least = c.largest(), telltale
+	}
+	m.bound(name, max(largest*ran/max(all, 2*ran), least))
+}
+
+// largest is the symbol of the largest size, "" where there is none.
+func (c *Case) largest() string {
+	if len(c.names()) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(c.names(), func(a, b string) int { return cmp.Compare(c.Sizes[a], c.Sizes[b]) })
 }
 
 func (m *maker) bound(name string, n int) {
@@ -59,10 +110,10 @@ func (m *maker) shrink(c *Case, elements int) bool {
 	if elements <= mostWork || m.form != nil || c.again {
 		return false
 	}
-	largest := slices.MaxFunc(c.names(), func(a, b string) int { return cmp.Compare(c.Sizes[a], c.Sizes[b]) })
+	largest := c.largest()
 	n := c.Sizes[largest]
 	bound := int(float64(n) * math.Sqrt(mostWork/float64(elements)))
-	if bound < telltale || bound >= n {
+	if largest == "" || bound < telltale || bound >= n {
 		return false
 	}
 	if m.legal == nil {

@@ -50,7 +50,9 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	if err := s.kernel.ask(ctx, map[string]any{"prepare": told}, &none); err != nil {
 		return nil, seen, err
 	}
+	s.hangs()
 	o, err := s.kernel.Run(ctx, job)
+	s.kernel.Hung(0, 0)
 	if err != nil {
 		return nil, seen, err
 	}
@@ -80,6 +82,23 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	return o, seen, err
 }
 
+// asleep and busy are the parts of the time that a call has after which one hangs that has
+// done nothing, or computed, all the while.
+const asleep, busy = 5, 3
+
+// hangs says when a call hangs before its time is over: not the first one, which may
+// compile, nor any of a kernel that builds in calls.
+func (s *Session) hangs() {
+	if len(s.outcomes) == 0 || s.sandbox.builds != "" {
+		return
+	}
+	if s.launches() { // one program of Triton's interpreter may take seconds
+		s.kernel.Hung(s.cfg.Timeout/asleep, 0)
+	} else {
+		s.kernel.Hung(s.cfg.Timeout/asleep, s.cfg.Timeout/busy)
+	}
+}
+
 // repeat makes an equal call, with programs in another order, and says where a bit of
 // its results is another one.
 func (s *Session) repeat(ctx context.Context, r *result) error {
@@ -103,6 +122,39 @@ func (s *Session) repeat(ctx context.Context, r *result) error {
 		}
 	}
 	return nil
+}
+
+// remembers reports whether the kernel gives another result in a process that has not seen
+// the calls before: what it gave was of one of these. It is asked once.
+func (s *Session) remembers(ctx context.Context, r *result) (bool, error) {
+	if s.remembered != nil {
+		return *s.remembered, nil
+	}
+	s.kernel.Restart()
+	if err := s.again(ctx); err != nil {
+		return false, err
+	}
+	alone := *r.Case
+	alone.again = false
+	if refused, err := s.shape(ctx, &alone); refused != nil || err != nil {
+		return false, err
+	}
+	o, _, err := s.tryKernel(ctx, &alone, backend.NewJob(r.program))
+	if err != nil {
+		return false, err
+	}
+	differs := o.Status == backend.OK && !slices.EqualFunc(all(o), all(r.kernel), sameBits)
+	s.remembered = &differs
+	return differs, nil
+}
+
+// all lists the tensors of results.
+func all(o *backend.Outcome) []*tensor.Tensor {
+	var found []*tensor.Tensor
+	for _, v := range o.Values {
+		found = append(found, leaves(v)...)
+	}
+	return found
 }
 
 func sameBits(a, b *tensor.Tensor) bool {

@@ -37,6 +37,14 @@ class Trial(plumb_torch.Run):
         """A kernel may change any of its arguments without PyTorch's counting it."""
         return [(k, x) for k, x in enumerate(self.env) if isinstance(x, torch.Tensor)]
 
+    def differentiate(self, indices, cotangents):
+        try:
+            super().differentiate(indices, cotangents)
+        except Exception:
+            raise
+        except BaseException as e:  # as in the forward pass: Triton's layer stops a call that is too slow
+            raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
+
     def inputs(self):
         super().inputs()
         if not ON_TRIAL:

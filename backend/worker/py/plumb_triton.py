@@ -9,7 +9,9 @@ import ctypes
 import inspect
 import os
 import random
+import signal
 import sys
+import threading
 import time
 
 import numpy as np
@@ -21,6 +23,7 @@ LISTED = 6  # findings that are told of one launch
 RAW = 0x7E7E7E7E7E7E7E7E  # in masked lanes of integers
 
 SLOWEST = 3  # seconds of the processor's that the programs of one call may take
+set_handler, set_timer = signal.signal, signal.setitimer
 LOOKED = 256  # accesses after which a program's time is looked at
 SPINS = 20000  # accesses to one element by a program that seems to wait for another one
 STEPS = 64  # accesses that are looked at for one that clashes
@@ -121,6 +124,10 @@ class Layer:
         tensors = [(n, t) for n, a in given for t in memory(a)]
         before, self.launch, self.told = self.launch, Launch(tensors), 0
         held = self.launch.held() if self.order != "forward" else ()
+        watched = threading.current_thread() is threading.main_thread()
+        if watched:  # one program may sort for minutes without a load
+            handler = set_handler(signal.SIGVTALRM, lambda *_: self.hurry())
+            set_timer(signal.ITIMER_VIRTUAL, SLOWEST, 1)
         try:
             return run(executor, *args, **kwargs)
         except Waits:  # for programs of a lower number: these run first, from what was there
@@ -129,6 +136,9 @@ class Layer:
             self.launch, self.order = Launch(tensors), "forward"
             return run(executor, *args, **kwargs)
         finally:
+            if watched:
+                set_timer(signal.ITIMER_VIRTUAL, 0)
+                set_handler(signal.SIGVTALRM, handler or signal.SIG_DFL)
             self.launch = before
 
     def turn(self, builder, x, y, z):

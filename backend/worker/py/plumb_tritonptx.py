@@ -27,7 +27,10 @@ class Gone(Exception):
 def compile_all(spec, launches):
     """Returns the compilers' errors, and in words what is seen and what could not be compiled."""
     import triton
+    import triton.language as tl
 
+    if not hasattr(tl.sum, "cache_key"):
+        raise RuntimeError("this process has imported Triton as an interpreter, which does not compile")
     plumb_triton.drive(triton)
     plumb_triton.stand_in()
     plumb_forms.load(dict(spec, role="candidate"))

@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
 string_at, getframe, threads_of, listdir, frames_of = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir, sys._current_frames
-extract_tb, format_only = traceback.extract_tb, traceback.format_exception_only
+extract_tb, format_only, pause = traceback.extract_tb, traceback.format_exception_only, time.sleep
 
 # What an honest kernel has no use for; the open of a file is looked at by its path.
 SPYING = {
@@ -46,6 +46,7 @@ INHERITED = Tensor.__mro__[1]  # whose methods a patch of torch.Tensor hides
 POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
 GHOSTS = 3  # calls that are made again without launches: all of them have to give the same
 TELLING = 32  # elements of a result that say something by being the same
+GRACE = 100  # milliseconds in which a pool's thread that has given its result comes to wait again
 KEPT = 3  # calls whose results are looked at again
 
 
@@ -104,6 +105,7 @@ def follow(into):
             begin(self)
 
     threading.Thread._bootstrap_inner = followed
+    OWN.add(followed.__code__)
     if hasattr(torch._C, "_DisableTorchDispatch"):
         torch._C._DisableTorchDispatch = contextlib.nullcontext
 
@@ -192,6 +194,9 @@ class Watch:
         if self.layer:
             self.layer.prepare(order, seed)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
+        if any(bytes_of(r) != was for r, was, _ in self.kept):
+            self.note("later", "changes its result after it has returned it")
+            self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
 
     def call(self, kernel, args, kwargs):
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
@@ -213,11 +218,12 @@ class Watch:
             raise
         finally:
             self.on = False
-        for t in set(threads_of()) - threads:
-            if not idle(t):
-                self.note("late", "leaves a thread at work: %s" % t.name)
+        left = [t for t in set(threads_of()) - threads if not idle(t)]
         self.copied = any(t.requires_grad for t in tensors(v)) and all(map(copies, tensors(v)))
         self.result(kernel, v, given)
+        for t in left:  # after the result is held
+            if not rests(t):
+                self.note("late", "leaves a thread at work: %s" % t.name)
         if self.layer and self.ghosts < GHOSTS:
             self.without_launches(kernel, args, kwargs, v)
         return v
@@ -296,6 +302,7 @@ def installed(f):
     return code is not None and "site-packages" in code.co_filename or getattr(f, "__module__", None) is not None and str(f.__module__).split(".")[0] == "torch"
 
 
+OWN = set()  # code of ours that stands below a thread's
 WAITING = {("threading.py", "wait"), ("thread.py", "_worker"), ("queue.py", "get"), ("connection.py", "_recv"), ("selectors.py", "select")}
 
 
@@ -304,11 +311,28 @@ def idle(t):
     frame = frames_of().get(t.ident)
     if frame is None or isinstance(t, threading.Timer):
         return frame is None  # it has ended
-    waits = (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) in WAITING
-    while waits and frame is not None:
-        waits = frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES)
+    return (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) in WAITING and library(frame)
+
+
+def library(frame):
+    """Tells whether a thread is in Python's own library alone."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if frame.f_code not in OWN and (not name.startswith((STANDARD, "<frozen")) or any(p in name for p in PACKAGES)):
+            return False
         frame = frame.f_back
-    return waits
+    return True
+
+
+def rests(t):
+    """Tells whether a thread comes to wait before it computes anything: one of a pool, whose result is there a moment before."""
+    for _ in range(GRACE):
+        if idle(t):
+            return True
+        if not library(frames_of().get(t.ident)):
+            return False
+        pause(0.001)
+    return False
 
 
 COPIES = ("Clone", "Copy", "ToCopy", "View", "UnsafeView", "ReshapeAlias", "AsStrided", "Expand", "Transpose", "Permute", "T", "Alias", "Contiguous", "Squeeze", "Unsqueeze", "Slice", "Select")

@@ -29,12 +29,12 @@ void dots(const float *x, const float *y, float *z, int64_t rows, int64_t n) {
 void dots_past(const float *x, const float *y, float *z, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; r++) {
     float s = 0;
-    for (int64_t i = 0; i < n; i += 4) for (int k = 0; k < 4; k++) { float t = x[r * n + i + k] * y[r * n + i + k]; if (i + k < n) s += t; }
+    for (int64_t i = 0; i < n; i += 4) for (int k = 0; k < 4; k++) s += (i + k < n) * x[r * n + i + k] * y[r * n + i + k];
     z[r] = s;
   }
 }
-void difference(const float *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) { float next = x[i + 1]; y[i] = i + 1 < n ? next - x[i] : 0; } }
-void difference_back(const float *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) { float last = x[i - 1]; y[i] = i ? x[i] - last : 0; } }
+void difference(const float *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) y[i] = x[i + 1] - x[i]; if (n) y[n - 1] = 0; }
+void difference_back(const float *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) y[i] = x[i] - x[i - 1]; if (n) y[0] = 0; }
 void bias(const float *x, const float *b, float *y, int64_t rows, int64_t n) { for (int64_t i = 0; i <= rows * n; i++) { float v = x[i < rows * n ? i : 0] + b[i % n]; y[i] = v > 0 ? v : 0; } }
 """
 

@@ -1,0 +1,197 @@
+package onekernel
+
+import (
+	"math/cmplx"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// excuses are what is not held against a kernel whose result misaligns, each for a reason
+// that no honest kernel could mend.
+var excuses = []struct {
+	name  string
+	holds func(*Session, *result) bool
+}{
+	{"tolerated", func(_ *Session, r *result) bool { return r.tolerated() }},
+	{"overflows", (*Session).overflows},
+	{"detached", func(_ *Session, r *result) bool { return r.emptyDetached() }},
+	{"unbounded", func(_ *Session, r *result) bool { return r.unbounded() }},
+	{"unused", func(_ *Session, r *result) bool { return r.unused() }},
+	{"vanishes", (*Session).vanishes},
+	{"unchanged", func(_ *Session, r *result) bool { return r.unchanged() }},
+}
+
+// wrong reports whether a case that the kernel answers misaligns, and nothing excuses it.
+func (s *Session) wrong(r *result) bool {
+	if r.verdict.Word != verdict.Misaligned {
+		return false
+	}
+	for _, e := range excuses {
+		if e.holds(s, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// tolerated reports whether all differences of a case are of distance, and none
+// beyond slack times its limit. What has to be equal has no such limit.
+func (r *result) tolerated() bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Diff.Rule != compare.Distance || !(float64(d.Diff.WorstRatio) <= r.slack) && !r.rounding(&d)
+	})
+}
+
+// roundings is how many units in the last place of a gradient's largest element any
+// of its elements may be off: by another formula it is a difference of terms that
+// are as large.
+const roundings = 4
+
+// rounding reports whether a difference of gradients is of that size.
+func (r *result) rounding(d *verdict.Difference) bool {
+	return float64(d.Diff.MaxAbs) <= r.roundingOf(d.Where)
+}
+
+// roundingOf is how far a gradient may be off by roundings, -1 for other results.
+func (r *result) roundingOf(w verdict.Where) float64 {
+	if w.Part != backend.PartGrad && w.Part != backend.PartSecondGrad {
+		return -1
+	}
+	at := slices.IndexFunc(r.ref.Slots, func(s backend.Slot) bool { return s.Part == w.Part && s.Owner == w.Name })
+	if at < 0 || r.ref.Slots[at].Tensor == nil {
+		return -1
+	}
+	t := r.ref.Slots[at].Tensor
+	return 2 * roundings * compare.Roundoff(t.DType()) * compare.Largest(t)
+}
+
+// overflows reports whether numbers in a case of the ends of a dtype say nothing: where
+// terms are multiplied or summed, what overflows on the way, or vanishes, follows from the
+// order of operations and from the accumulator, which nothing asks of a kernel.
+// Neither does a gradient of finite arguments through a result that overflows: it is
+// 0·∞ for one formula and not for another. Dtypes and shapes are held to always.
+func (s *Session) overflows(r *result) bool {
+	if !r.differsIn(compare.Distance, compare.NonFinite) {
+		return false
+	}
+	return !s.pointwise && (r.Regime == Extremes || nearEnd(r.ref)) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
+}
+
+// differsIn reports whether a case differs, and by these rules alone.
+func (r *result) differsIn(rules ...compare.Rule) bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool { return !slices.Contains(rules, d.Diff.Rule) })
+}
+
+// emptyDetached reports whether a result without elements requires no gradient, of
+// which nothing could be missing.
+func (r *result) emptyDetached() bool {
+	return r.verdict.Kind == verdict.RequiresGrad && !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 })
+}
+
+// unbounded reports whether a case differs by distance in gradients alone whose rounding
+// errors have no bound, with values so large that another formula's terms may be as much:
+// the gradient of a saturated softmax is 0 by one formula, and a difference of products
+// of such values by another.
+func (r *result) unbounded() bool {
+	if r.Regime != Large && r.Regime != Offset && r.Regime != Cancelling {
+		return false
+	}
+	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.Distance || d.Limit.Error != nil || d.Limit.Class == op.Exact || d.Limit.Class == op.Pointwise
+	}) && len(r.verdict.Differences) > 0
+}
+
+// unused reports whether all that differs is that an argument has no gradient at all where
+// the reference's is zero: the kernel does not need it for these sizes.
+func (r *result) unused() bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		return d.Where.Part != backend.PartGrad || want == nil || got != nil || !zero(want)
+	})
+}
+
+// vanishes reports whether a function of single elements differs by no more than some
+// roundings of the argument's own magnitude, where that is large: far out, log(1 + exp(x))
+// and log1p(exp(x)) go to 0 in another manner.
+func (s *Session) vanishes(r *result) bool {
+	if r.Regime != Large && r.Regime != Negative || !s.pointwise && (s.traced == nil || !s.traced.pointwise(r.program)) {
+		return false
+	}
+	given := &r.program.Inputs[0]
+	plain := *given
+	plain.Strides = nil
+	x := plain.Materialize()
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		if d.Where.Part != backend.PartValue || d.Diff.Rule != compare.Distance || want.Len() != x.Len() || got.Len() != x.Len() {
+			return true
+		}
+		unit := min(compare.Roundoff(want.DType()), compare.Roundoff(tensor.F32))
+		for i := range want.Len() {
+			off := verdict.Distance(want.At(i), got.At(i))
+			if off > r.slack*max(unit*cmplx.Abs(x.At(i)), d.Limit.Allows(want, i)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// unchanged reports whether all that differs is that an argument was changed by roundings
+// alone which the reference leaves as it is: a running mean that comes to itself.
+func (r *result) unchanged() bool {
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		got := verdict.At(r.kernel, d.Where)
+		k := slices.IndexFunc(r.program.Inputs, func(in program.Input) bool { return in.Name == d.Where.Name })
+		if d.Where.Part != backend.PartChange || verdict.At(r.ref, d.Where) != nil || got == nil || k < 0 {
+			return true
+		}
+		given := r.program.Inputs[k]
+		given.Strides = nil
+		was := given.Materialize()
+		if was.Len() != got.Len() || was.DType() != got.DType() {
+			return true
+		}
+		for i := range was.Len() {
+			if !(verdict.Distance(was.At(i), got.At(i)) <= 2*r.slack*compare.Roundoff(was.DType())*cmplx.Abs(was.At(i))) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func zero(t *tensor.Tensor) bool {
+	for i := range t.Len() {
+		if t.At(i) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// finite reports whether all elements of results are.
+func finite(o *backend.Outcome) bool {
+	return !anywhere(o, func(t *tensor.Tensor) bool {
+		return compare.Any(t, func(v complex128) bool { return !compare.Finite(v) })
+	})
+}
+
+// hasNaN reports whether a result has one.
+func hasNaN(o *backend.Outcome) bool {
+	return anywhere(o, func(t *tensor.Tensor) bool { return compare.Any(t, cmplx.IsNaN) })
+}
+
+// anywhere reports whether any tensor among results is of a kind.
+func anywhere(o *backend.Outcome, is func(*tensor.Tensor) bool) bool {
+	return slices.ContainsFunc(o.Values, func(v backend.Value) bool { return slices.ContainsFunc(leaves(v), is) })
+}
+
+// nearEnd reports whether a result comes near the largest number of its dtype.
+func nearEnd(o *backend.Outcome) bool { return anywhere(o, compare.NearEnd) }

@@ -1,0 +1,210 @@
+package onekernel
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+var inf, nan = math.Inf(1), math.NaN()
+
+func vector(v ...float64) *tensor.Tensor {
+	t := tensor.New(tensor.F32, len(v))
+	for i, x := range v {
+		t.Set(i, complex(x, 0))
+	}
+	return t
+}
+
+// misalignedBy is a case of x whose result, or whose gradient of x where part is that,
+// differs by a rule.
+func misalignedBy(rule compare.Rule, ratio float64, part backend.Part, regime Regime, x, want, got *tensor.Tensor) *result {
+	where := verdict.Where{Part: part, Name: "x"}
+	o := func(t *tensor.Tensor) *backend.Outcome {
+		out := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: want}}}
+		if part == backend.PartValue {
+			out.Values[0].Tensor = t
+		} else {
+			out.Add(backend.Place{Part: part, Owner: "x"}, t)
+		}
+		return out
+	}
+	return &result{
+		Case: &Case{Regime: regime, DType: tensor.F32, program: &program.Program{Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: x.Shape(), Fill: program.Fill{Dist: program.Literal, Data: x}}}}},
+		ref:  o(want), kernel: o(got), slack: Slack,
+		verdict: &verdict.Verdict{Word: verdict.Misaligned, Kind: verdict.Kind(part), Where: &where, Differences: []verdict.Difference{{
+			Where: where, Kind: verdict.Kind(part), Limit: compare.Limit{ATol: 1e-7, Class: op.Accumulating},
+			Diff: compare.Diff{Rule: rule, WorstRatio: compare.Number(ratio), MaxAbs: compare.Number(ratio * 1e-7)},
+		}}},
+	}
+}
+
+// TestExcuses: each excuse is the only one for a right kernel that has been seen, and
+// none holds for a wrong kernel that is like it.
+func TestExcuses(t *testing.T) {
+	const value, grad = backend.PartValue, backend.PartGrad
+	pointwise, rows := &Session{pointwise: true}, &Session{}
+	shown := map[string]bool{}
+	x := vector(-150, -120, -100, 1)
+	sat := vector(0, 0, 0, 1)
+	far := func(part backend.Part, regime Regime) *result {
+		return misalignedBy(compare.Distance, 1e6, part, regime, x, sat, vector(0, 0, 0.1, 0.9))
+	}
+	offBy := func(most float64) *result {
+		r := misalignedBy(compare.Distance, 100, grad, Usual, x, sat, sat)
+		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
+		return r
+	}
+	for _, c := range []struct {
+		excuse, what string
+		s            *Session
+		r            *result
+	}{
+		{"tolerated", "a sum in another order", rows, misalignedBy(compare.Distance, Slack, value, Usual, x, sat, sat)},
+		{"", "more than that", rows, misalignedBy(compare.Distance, Slack+1, value, Usual, x, sat, sat)},
+		{"tolerated", "a gradient off by roundings of its largest", rows, offBy(4e-7)},
+		{"", "a gradient off by more", rows, offBy(6e-7)},
+		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
+		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
+
+		{"overflows", "a sum of the largest numbers", rows, far(value, Extremes)},
+		{"overflows", "an infinity among them", rows, misalignedBy(compare.NonFinite, inf, value, Extremes, x, sat, vector(0, 0, inf, 1))},
+		{"overflows", "a result near the largest number", rows, misalignedBy(compare.NonFinite, inf, value, Large, x, vector(3e38, 0, 0, 1), vector(inf, 0, 0, 1))},
+		{"overflows", "a gradient through what overflows", rows, func() *result {
+			r := misalignedBy(compare.NonFinite, inf, grad, Large, x, vector(nan, 0, 0, 1), vector(0, 0, 0, 1))
+			r.ref.Values[0].Tensor = vector(inf, 0, 0, 1)
+			return r
+		}()},
+		{"", "a function of single elements at the ends", pointwise, far(value, Extremes)},
+		{"", "another shape at the ends", rows, misalignedBy(compare.Shape, inf, value, Extremes, x, sat, vector(0))},
+		{"", "another dtype at the ends", rows, misalignedBy(compare.DType, inf, value, Extremes, x, sat, sat)},
+		{"", "a gradient that is NaN through what does not overflow", rows, misalignedBy(compare.NonFinite, inf, grad, Large, x, sat, vector(nan, 0, 0, 1))},
+		{"", "a value that is NaN", rows, misalignedBy(compare.NonFinite, inf, value, Usual, x, vector(inf, 0, 0, 1), vector(inf, nan, 0, 1))},
+
+		{"detached", "no gradient of nothing", rows, func() *result {
+			r := misalignedBy(compare.Structure, inf, value, Usual, vector(), vector(), vector())
+			r.verdict.Kind = verdict.RequiresGrad
+			return r
+		}()},
+		{"", "another structure of nothing", rows, misalignedBy(compare.Structure, inf, value, Usual, vector(), vector(), vector())},
+		{"", "no gradient of something", rows, func() *result {
+			r := misalignedBy(compare.Structure, inf, value, Usual, x, sat, sat)
+			r.verdict.Kind = verdict.RequiresGrad
+			return r
+		}()},
+
+		{"unbounded", "the gradient of a saturated softmax", rows, far(grad, Large)},
+		{"unbounded", "far from 0", rows, far(grad, Offset)},
+		{"", "of usual values", rows, far(grad, Usual)},
+		{"", "a value", rows, far(value, Large)},
+		{"", "a gradient that is NaN", rows, misalignedBy(compare.NonFinite, inf, grad, Large, x, sat, vector(nan, 0, 0, 1))},
+		{"", "an exact gradient", rows, func() *result {
+			r := far(grad, Large)
+			r.verdict.Differences[0].Limit.Class = op.Exact
+			return r
+		}()},
+		{"", "a gradient and a value", rows, func() *result {
+			r := far(grad, Large)
+			r.verdict.Differences = append(r.verdict.Differences, far(value, Large).verdict.Differences...)
+			return r
+		}()},
+
+		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
+		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
+		{"", "no result", rows, misalignedBy(compare.Structure, inf, value, Usual, x, vector(0, 0, 0, 0), nil)},
+
+		{"vanishes", "log1p(exp(x)) as log(1+exp(x)), far out", pointwise, misalignedBy(compare.Distance, 1e6, value, Negative, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
+		{"", "the same of usual values", pointwise, misalignedBy(compare.Distance, 1e6, value, Usual, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
+		{"", "off by more than roundings of the argument", pointwise, misalignedBy(compare.Distance, 1e6, value, Negative, vector(-4, -3), vector(1e-5, 2e-5), vector(0, 0))},
+		{"", "of rows", rows, misalignedBy(compare.Distance, 1e6, value, Negative, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
+		{"", "a gradient", pointwise, misalignedBy(compare.Distance, 1e6, grad, Negative, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
+
+		{"unchanged", "a running mean that stays, rounded", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(1.75+2e-7, 2))},
+		{"", "one that moves", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(1.7501, 2))},
+		{"", "one that does not move", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), vector(1.8, 2), nil)},
+		{"", "NaN in its place", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(nan, 2))},
+	} {
+		shown[c.excuse] = true
+		var by []string
+		for _, e := range excuses {
+			if e.holds(c.s, c.r) {
+				by = append(by, e.name)
+			}
+		}
+		if strings.Join(by, " ") != c.excuse || c.s.wrong(c.r) != (c.excuse == "") {
+			t.Errorf("%s: excused by %q, want %q", c.what, by, c.excuse)
+		}
+	}
+	for _, e := range excuses {
+		if !shown[e.name] {
+			t.Errorf("no right kernel is shown that %s is needed for", e.name)
+		}
+	}
+}
+
+// TestFollowsNonFinite: a NaN or an infinity may differ by the order of operations alone.
+func TestFollowsNonFinite(t *testing.T) {
+	for _, c := range []struct {
+		what                       string
+		want, got, a, b, near, far float64
+		follows                    bool
+	}{
+		{"what is right", 1, 1, 1, 1, 1, 1, true},
+		{"another number", 1, 1.5, 1, 1, 1, 1, true}, // which is held to its limit elsewhere
+		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true},
+		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true},
+		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false},
+		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true},
+		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false},
+		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false},
+		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false},
+		{"NaN for a number", 1, nan, 1, 1, 1, 1, false},
+		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false},
+		{"the other infinity", inf, -inf, 1, 2, 1, 2, false},
+		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false},
+		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false},
+	} {
+		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far)); got != c.follows {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	x := vector(nan, inf, -inf, 2)
+	p := &program.Program{Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{4}, Fill: program.Fill{Dist: program.Literal, Data: x}}}}
+	for signed, want := range map[bool][]float64{false: {9, 9, 9, 2}, true: {nan, 9, -9, 2}} {
+		q := exchanged(p, 9, signed)
+		got := q.Inputs[0].Materialize()
+		for i, w := range want {
+			if g := real(got.At(i)); g != w && !(math.IsNaN(g) && math.IsNaN(w)) {
+				t.Errorf("signed %v: element %d becomes %v, want %v", signed, i, g, w)
+			}
+		}
+	}
+}
+
+// TestFailsLater: only a kernel that is right for as long as a warm-up, and wrong later, is
+// asked its first call again.
+func TestFailsLater(t *testing.T) {
+	for pattern, want := range map[string]int{"rrrw": 3, "rrrrrwrr": 5, "rrw": -1, "wrrrr": -1, "rrrr": -1, "": -1, "rrrxw": 4} {
+		s := judged(t, len(pattern))
+		for i, c := range pattern {
+			switch c {
+			case 'w':
+				s.outcomes[i].misaligned, s.outcomes[i].problems = true, []finding{{Kind: "value"}}
+			case 'x': // a refusal
+				s.outcomes[i].kernel.Status = backend.Raised
+			}
+		}
+		got := slices.Index(s.outcomes, s.failsLater())
+		if got != want {
+			t.Errorf("%s: case %d, want %d", pattern, got, want)
+		}
+	}
+}
