@@ -195,6 +195,9 @@ func (d *Def) Differentiable() bool {
 
 // ID returns the operator's id, the name in its signature.
 func (d *Def) ID() string {
+	if d.sigs != nil {
+		return d.sigs[0].Name
+	}
 	id, _, _ := strings.Cut(d.Sig, "(")
 	return strings.TrimSpace(id)
 }

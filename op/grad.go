@@ -222,3 +222,10 @@ func GradientOf(p TensorArg, rule func(g *Grad) Value) func(*Grad) {
 
 // Result returns the gradient that the rule set for an input; nil if none.
 func (g *Grad) Result(v Value) Value { return g.grads[v] }
+
+// IsBuilding reports whether what a rule panicked with is an error that ended it
+// on a Builder, which Catch returns.
+func IsBuilding(recovered any) bool {
+	_, ok := recovered.(buildError)
+	return ok
+}

@@ -191,7 +191,7 @@ func (d *Def) called(name string) []*Sig {
 	if own := d.aliases[name]; own != nil {
 		return own
 	}
-	return d.sigs
+	return d.Sigs()
 }
 
 // Defs returns the operators in the order of the table.
