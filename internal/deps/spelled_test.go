@@ -29,8 +29,8 @@ var rooms = map[string]string{
 	"internal/conform/diopi":        "the functions of DIOPI, by DIOPI's names",
 	"internal/judge/reffaults":      "proved faults of references, by the functions that have them",
 	"internal/mutants":              "faults planted into the operators that they break",
-	"cmd/plumb/kernels.go":          "a bench set: which operators are measured",
-	"cmd/plumb/benchgraphnative.go": "a bench set: the programs that are measured",
+	"cmd/command/kernels.go":          "a bench set: which operators are measured",
+	"cmd/command/benchgraphnative.go": "a bench set: the programs that are measured",
 	"examples":                      "written as a user writes",
 }
 
