@@ -93,3 +93,17 @@ func aligned(t *testing.T, table *op.Table, d *op.Def, report *opcheck.Report) {
 		t.Error("no legal or no illegal call was judged")
 	}
 }
+
+// Grade plants faults in copies of an operator's literal, one in each, and logs
+// which of them Operator would find: an operator of which many are missed is
+// checked too little, mostly by its Sample. It returns how many were planted and how
+// many are missed. PyTorch is not asked.
+func Grade(t *testing.T, table *op.Table, id string) (planted, missed int) {
+	t.Helper()
+	g, err := opcheck.Grade(t.Context(), table, id, opcheck.Options{Seed: gotest.SeedOr(0), Calls: 8}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(g)
+	return len(g.Faults), len(g.Missed())
+}

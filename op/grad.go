@@ -229,3 +229,18 @@ func IsBuilding(recovered any) bool {
 	_, ok := recovered.(buildError)
 	return ok
 }
+
+// Changed runs a rule with f applied to the gradient that it gives an argument, for
+// those who plant faults; nil of f takes it away.
+func (g *Grad) Changed(rule func(*Grad), p TensorArg, f func(Value) Value) {
+	rule(g)
+	v := g.Value(p)
+	if v == nil || g.grads[v] == nil {
+		return
+	}
+	if changed := f(g.grads[v]); changed != nil {
+		g.grads[v] = changed
+	} else {
+		delete(g.grads, v)
+	}
+}

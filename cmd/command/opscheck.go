@@ -22,6 +22,7 @@ type operatorCheck struct {
 	seed   uint64
 	alone  bool // without a reference
 	json   bool
+	grade  bool
 }
 
 func newOpsCheck() *cobra.Command {
@@ -34,7 +35,8 @@ layout, traits, sharding, gradients, graphs, Exact and Sample, and PyTorch's
 results where it is installed. A finding names the field of the literal; what
 could not be checked is listed as well.`,
 		Example: `  plumb ops check softsign
-  plumb ops check softsign --alone`,
+  plumb ops check softsign --alone
+  plumb ops check softsign --grade            which planted faults would be found`,
 		Args: atLeastOne("the name of an operator"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c.out = cmd.OutOrStdout()
@@ -45,6 +47,7 @@ could not be checked is listed as well.`,
 	fl.Uint64Var(&c.seed, "seed", 0, "the seed of all calls")
 	fl.StringVar(&c.python, "python", "", "the Python that has torch")
 	fl.BoolVar(&c.alone, "alone", false, "without PyTorch: by the literal alone")
+	fl.BoolVar(&c.grade, "grade", false, "plant faults in copies of the definition, one in each, and tell which the checks would find")
 	jsonFlag(fl, &c.json, "one JSON object per operator and line")
 	return cmd
 }
@@ -56,6 +59,9 @@ func (c *operatorCheck) run(ctx context.Context, names []string) error {
 	defs, err := selectOps(names)
 	if err != nil {
 		return usage(err)
+	}
+	if c.grade {
+		return c.grades(ctx, defs)
 	}
 	findings, checked := 0, 0
 	for _, d := range defs {
@@ -94,16 +100,54 @@ func (c *operatorCheck) beside(ctx context.Context, d *op.Def, r *opcheck.Report
 		gap("--alone")
 		return nil
 	}
-	set := &open.Set{Table: c.table, Python: c.python}
-	reference, err := set.Opener(ctx, "torch")
+	reference, err := c.torch(ctx)
 	if err != nil {
 		gap(err.Error())
 		return nil
 	}
-	fs, err := opcheck.Against(ctx, c.table, d.ID(), r.DTypes, reference, set.Is("torch"), c.seed, usualNumber)
+	fs, err := opcheck.Against(ctx, c.table, d.ID(), r.DTypes, reference.Open, reference.Is, c.seed, usualNumber)
 	r.Findings = append(r.Findings, fs...)
 	return err
 }
+
+// torch is PyTorch as the reference.
+func (c *operatorCheck) torch(ctx context.Context) (*opcheck.Reference, error) {
+	set := &open.Set{Table: c.table, Python: c.python}
+	opener, err := set.Opener(ctx, "torch")
+	if err != nil {
+		return nil, err
+	}
+	return &opcheck.Reference{Open: opener, Is: set.Is("torch")}, nil
+}
+
+// grades plants faults in the definitions. What would be missed is a finding: it
+// speaks against the checks that the definition makes possible.
+func (c *operatorCheck) grades(ctx context.Context, defs []*op.Def) error {
+	missed := 0
+	for _, d := range defs {
+		var reference *opcheck.Reference
+		if !c.alone && len(d.Names) > 0 {
+			reference, _ = c.torch(ctx) // without PyTorch by the literal alone
+		}
+		g, err := opcheck.Grade(ctx, c.table, d.ID(), opcheck.Options{Seed: c.seed, Calls: gradedCalls}, reference)
+		if err != nil {
+			return harness(err)
+		}
+		missed += len(g.Missed())
+		if c.json {
+			encode(c.out, g)
+		} else {
+			fmt.Fprintln(c.out, g)
+		}
+	}
+	if missed > 0 {
+		return &exitError{exitFindings, nil}
+	}
+	return nil
+}
+
+// gradedCalls is how many calls of each dtype a planted fault is looked for in.
+const gradedCalls = 8
 
 func (c *operatorCheck) text(r *opcheck.Report) {
 	total := 0
