@@ -113,6 +113,9 @@ func (b Builder) Put(x, places, values Value) Value { return b.Op("put", x, plac
 // Replace returns the elements of y; x, which they replace, has a gradient of zeros.
 func (b Builder) Replace(x, y Value) Value { return b.Op("where", b.Op("tensor", true), y, x) }
 
+// Detach returns x, of which nothing depends in a gradient.
+func (b Builder) Detach(x Value) Value { return b.Op("detach", x) }
+
 // NoGradient returns x, which refuses to be differentiated for a reason.
 func (b Builder) NoGradient(x Value, reason string) Value { return b.Op("no_gradient", x, reason) }
 

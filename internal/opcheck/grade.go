@@ -464,7 +464,7 @@ func (g *grader) gradients() []mutant {
 			mutant{"Grad", "that of " + p.Name + " has the other sign", why, change(p.Name, func(o *op.Grad, v op.Value) op.Value { return o.Neg(v) })},
 			mutant{"Grad", "that of " + p.Name + " is 1.001 times too large", why, change(p.Name, func(o *op.Grad, v op.Value) op.Value { return o.Mul(v, 1.001) })},
 			mutant{"Grad", "there is none of " + p.Name, why, change(p.Name, func(*op.Grad, op.Value) op.Value { return nil })},
-			mutant{"Grad", "that of " + p.Name + " has no gradient of its own", why, change(p.Name, func(o *op.Grad, v op.Value) op.Value { return o.Op("detach", v) })})
+			mutant{"Grad", "that of " + p.Name + " has no gradient of its own", why, change(p.Name, func(o *op.Grad, v op.Value) op.Value { return o.Detach(v) })})
 	}
 	return ms
 }

@@ -298,7 +298,9 @@ func (c *checker) sizes() {
 		return
 	}
 	tried := 0
-	for _, d := range c.calls {
+	calls := slices.Clone(c.calls) // those of many elements first: of one, repeated, a large call tells little
+	slices.SortStableFunc(calls, func(a, b *drawn) int { return elementsOf(b.Call) - elementsOf(a.Call) })
+	for _, d := range calls {
 		if tried == 3 || len(d.Args.AllValues()) == 0 || d.dtype != tensor.F32 && d.dtype != c.DTypes[0] {
 			continue
 		}
@@ -331,6 +333,13 @@ func (c *checker) sizes() {
 	if tried == 0 {
 		c.gap("Kernels", fmt.Sprintf("no call of %d elements could be made of sampled ones: races and blocks above Sample's sizes are not checked", largeElements))
 	}
+}
+
+func elementsOf(call *op.Call) (n int) {
+	for _, x := range tensorsOf(call) {
+		n += x.Len()
+	}
+	return n
 }
 
 // enlarged repeats the first dimension of the tensors that have the most of them.
