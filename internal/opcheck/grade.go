@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 	"strings"
 
@@ -325,7 +326,7 @@ func (g *grader) results() []mutant {
 	if slices.ContainsFunc(g.sound.DTypes, tensor.DType.IsFloat) && g.calls[len(g.calls)-1].out[0].DType().IsDifferentiable() {
 		after("NaN is lost", "nothing tells what NaN gives: neither an Exact nor a reference", func(c *op.Run) {
 			for e := range c.Out[0].Len() {
-				if v := c.Out[0].At(e); v != v {
+				if v := c.Out[0].At(e); cmplx.IsNaN(v) {
 					c.Out[0].Set(e, 0)
 				}
 			}
@@ -343,7 +344,7 @@ func (g *grader) results() []mutant {
 					frac, exp := math.Frexp(v)
 					bits := 1 - math.Log2(roundoff(dt))
 					keep := math.Ldexp(1, int(bits/2))
-					if v != 0 && !math.IsInf(v, 0) && v == v {
+					if v != 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
 						c.Out[0].Set(e, complex(math.Ldexp(math.Round(frac*keep)/keep, exp), 0))
 					}
 				}
