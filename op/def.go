@@ -188,16 +188,31 @@ func (d *Def) IsFixed(name string) bool {
 
 // Differentiable reports whether the results have a gradient of any argument.
 func (d *Def) Differentiable() bool {
-	return !d.Traits.Has(NoGrad) && slices.ContainsFunc(d.sigs[0].Params, func(p Param) bool {
+	return !d.Traits.Has(NoGrad) && slices.ContainsFunc(d.Sigs()[0].Params, func(p Param) bool {
 		return p.Type.Kind == KTensor && !d.IsFixed(p.Name)
 	})
 }
 
 // ID returns the operator's id, the name in its signature.
-func (d *Def) ID() string { return d.sigs[0].Name }
+func (d *Def) ID() string {
+	if d.sigs != nil {
+		return d.sigs[0].Name
+	}
+	id, _, _ := strings.Cut(d.Sig, "(")
+	return strings.TrimSpace(id)
+}
 
 // Sigs returns the parsed signatures in the order in which they are tried.
-func (d *Def) Sigs() []*Sig { return d.sigs }
+func (d *Def) Sigs() []*Sig {
+	if d.sigs != nil {
+		return d.sigs
+	}
+	own := *d // a literal that is in no table
+	if err := own.init(); err != nil {
+		panic(err)
+	}
+	return own.sigs
+}
 
 // Class is a numerics class: which rule limits the distance between results.
 type Class string

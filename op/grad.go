@@ -113,6 +113,9 @@ func (b Builder) Put(x, places, values Value) Value { return b.Op("put", x, plac
 // Replace returns the elements of y; x, which they replace, has a gradient of zeros.
 func (b Builder) Replace(x, y Value) Value { return b.Op("where", b.Op("tensor", true), y, x) }
 
+// Detach returns x, of which nothing depends in a gradient.
+func (b Builder) Detach(x Value) Value { return b.Op("detach", x) }
+
 // NoGradient returns x, which refuses to be differentiated for a reason.
 func (b Builder) NoGradient(x Value, reason string) Value { return b.Op("no_gradient", x, reason) }
 
@@ -222,3 +225,25 @@ func GradientOf(p TensorArg, rule func(g *Grad) Value) func(*Grad) {
 
 // Result returns the gradient that the rule set for an input; nil if none.
 func (g *Grad) Result(v Value) Value { return g.grads[v] }
+
+// IsBuilding reports whether what a rule panicked with is an error that ended it
+// on a Builder, which Catch returns.
+func IsBuilding(recovered any) bool {
+	_, ok := recovered.(buildError)
+	return ok
+}
+
+// Changed runs a rule with f applied to the gradient that it gives an argument, for
+// those who plant faults; nil of f takes it away.
+func (g *Grad) Changed(rule func(*Grad), p TensorArg, f func(Value) Value) {
+	rule(g)
+	v := g.Value(p)
+	if v == nil || g.grads[v] == nil {
+		return
+	}
+	if changed := f(g.grads[v]); changed != nil {
+		g.grads[v] = changed
+	} else {
+		delete(g.grads, v)
+	}
+}

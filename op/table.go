@@ -3,6 +3,7 @@ package op
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -15,14 +16,17 @@ type Table struct {
 	byName map[string][]*Def
 }
 
-// NewTable returns a table of the operators, checked for consistency.
+// NewTable returns a table of the operators, checked for consistency. It has
+// copies of the literals: those that it is given may be of other tables too.
 func NewTable(defs ...*Def) (*Table, error) {
 	t := &Table{byID: map[string]*Def{}, byName: map[string][]*Def{}}
-	for _, d := range defs {
+	for _, literal := range defs {
+		own := *literal
+		d := &own
 		if err := d.init(); err != nil {
 			return nil, err
 		}
-		d.table = t
+		d.table, d.aliases = t, maps.Clone(d.aliases)
 		if t.byID[d.ID()] != nil {
 			return nil, fmt.Errorf("operator %s is defined twice", d.ID())
 		}
@@ -79,6 +83,8 @@ func (d *Def) init() error {
 	}
 	switch {
 	case d.Compose != nil:
+	case d.Traits.Has(View) && d.View == nil && !main.Many:
+		return fmt.Errorf("operator %s has the trait View and no View, the function that makes it", d.ID())
 	case d.Infer == nil && d.View == nil:
 		return fmt.Errorf("operator %s has no Infer", d.ID())
 	case d.View == nil && len(d.Kernels) == 0:
@@ -91,6 +97,39 @@ func (d *Def) init() error {
 		return fmt.Errorf("operator %s is Random and has no Law", d.ID())
 	case d.Tol.Class == "" || d.Tol.Reason == "":
 		return fmt.Errorf("operator %s has no numerics class with a reason", d.ID())
+	}
+	return d.named()
+}
+
+// named checks that the fields that name parameters name those of the signature.
+func (d *Def) named() error {
+	var names []string
+	fields := map[string][]string{}
+	note := func(field string, p string) {
+		if fields[p] == nil {
+			names = append(names, p)
+		}
+		fields[p] = append(fields[p], field)
+	}
+	for _, p := range d.Mutates {
+		note("Mutates", p.Name())
+	}
+	for _, p := range d.Fixed {
+		note("Fixed", p.Name())
+	}
+	for _, p := range d.Long {
+		note("Long", p.Name())
+	}
+	for _, p := range slices.Sorted(maps.Keys(d.Domains)) {
+		note("Domains", p.Name())
+	}
+	for _, p := range d.Choices {
+		note("Choices", p)
+	}
+	for _, name := range names {
+		if d.sigs[0].index(name) < 0 {
+			return fmt.Errorf("operator %s: %s names %s, which %q lacks", d.ID(), strings.Join(fields[name], " and "), name, d.sigs[0])
+		}
 	}
 	return nil
 }
@@ -152,7 +191,7 @@ func (d *Def) called(name string) []*Sig {
 	if own := d.aliases[name]; own != nil {
 		return own
 	}
-	return d.sigs
+	return d.Sigs()
 }
 
 // Defs returns the operators in the order of the table.

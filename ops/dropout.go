@@ -85,6 +85,9 @@ func (d dropout) def() *op.Def {
 			{Name: "float32", When: op.DTypeIn(arg.Input, tensor.F32), Run: dropoutRun(d, func(tensor.DType) func(float32) float32 { return itself })},
 			{Name: "half precision", When: op.DTypeIn(arg.Input, halfTypes...), Run: dropoutRun(d, roundHalf)},
 			{Name: "float64", When: op.DTypeIn(arg.Input, tensor.F64), Run: dropoutRun(d, func(tensor.DType) func(float64) float64 { return itself })},
+			{Name: "complex, all dropped", Priority: 1, When: op.And(op.DTypeIn(arg.Input, complexTypes...), op.Pred{Text: "p = 1", Holds: func(a op.Args) bool {
+				return a.Float(arg.P) == 1
+			}}), Run: dropoutRun(d, func(tensor.DType) func(complex128) complex128 { return itself })},
 			{Name: "complex", When: op.DTypeIn(arg.Input, complexTypes...), Run: dropoutRun(d, func(tensor.DType) func(complex128) complex128 { return itself }), Since: "2.15"},
 		},
 		Grad: op.Gradient(func(g *op.Grad) op.Value {

@@ -5,6 +5,7 @@ package ops
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"plumb/op"
 )
@@ -26,11 +27,35 @@ var all = sync.OnceValue(func() []*op.Def {
 	))
 })
 
-// Table returns the table of All.
-var Table = sync.OnceValue(func() *op.Table {
+// Table returns the table that this process goes by: that of Use, else that of All.
+func Table() *op.Table {
+	if t := used.Load(); t != nil {
+		return t
+	}
+	return own()
+}
+
+var own = sync.OnceValue(func() *op.Table {
 	t, err := op.NewTable(All()...)
 	if err != nil {
 		panic(err)
 	}
 	return t
 })
+
+var used atomic.Pointer[op.Table]
+
+// Use makes Table return a table of the caller's, which has the operators of All
+// behind its own. A program calls it once, before anything else: package command
+// does.
+func Use(t *op.Table) { used.Store(t) }
+
+// Added returns the operator of an id that Use has added to those of All; nil for
+// none.
+func Added(id string) *op.Def {
+	t := used.Load()
+	if t == nil || own().Def(id) != nil {
+		return nil
+	}
+	return t.Def(id)
+}

@@ -1,4 +1,4 @@
-// Package userop adds two operators to Plumb's from outside of its repository.
+// Package userop adds three operators to Plumb's from outside of its repository.
 package userop
 
 import (
@@ -10,13 +10,13 @@ import (
 
 // Table has this package's operators before Plumb's own.
 func Table() (*op.Table, error) {
-	return op.NewTable(append([]*op.Def{leakyRelu, bent}, ops.All()...)...)
+	return op.NewTable(append([]*op.Def{leakyRelu, bent, peaks}, ops.All()...)...)
 }
 
 var leakyRelu = &op.Def{
 	Sig:   "leaky_relu_yzh(Tensor x, float alpha=0.01) -> Tensor",
 	Names: []string{"torch.nn.functional.leaky_relu(input, negative_slope)"},
-	Doc:   "Leaky rectified linear unit: x for x > 0, alpha·x elsewhere.", Infer: like,
+	Doc:   "Leaky rectified linear unit: x for x > 0, alpha·x elsewhere.", Infer: like, SBP: ops.ShardEachAxis,
 	Kernels: each(func(x float64, a op.Args) float64 {
 		if x > 0 {
 			return x
@@ -33,7 +33,7 @@ var leakyRelu = &op.Def{
 
 var bent = &op.Def{
 	Sig: "bent_identity(Tensor x) -> Tensor",
-	Doc: "Bent identity: (√(x² + 1) - 1)/2 + x. PyTorch has none.", Infer: like,
+	Doc: "Bent identity: (√(x² + 1) - 1)/2 + x. PyTorch has none.", Infer: like, SBP: ops.ShardEachAxis,
 	Kernels: each(func(x float64, _ op.Args) float64 { return x*x/(math.Sqrt(x*x+1)+1)/2 + x }),
 	Grad: func(g *op.Grad) {
 		x := g.Value("x")
@@ -47,7 +47,8 @@ var bent = &op.Def{
 }
 
 func like(a op.Args) ([]op.Meta, error) {
-	return []op.Meta{{DType: a.Value("x").DType(), Shape: a.Value("x").Shape()}}, nil
+	x := a.Value("x")
+	return []op.Meta{{DType: x.DType(), Shape: x.Shape(), Strides: ops.ResultStrides(x.Shape(), x)}}, nil
 }
 
 func each(f func(x float64, a op.Args) float64) []op.Kernel {

@@ -49,7 +49,8 @@ internal/judge/reffaults:   tensor op ops program backend internal/judge/compare
 internal/judge/proof:
 internal/judge/margins:     op program backend internal/judge/compare internal/judge/verdict
 internal/find/bundle:       global internal/refusal internal/judge tensor internal/draw/choice op program backend internal/safetensors internal/judge/compare internal/judge/verdict internal/module
-check:                      global tensor internal/draw/choice op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge/compare internal/judge/verdict internal/gotest
+internal/opcheck:           global tensor internal/draw/choice internal/eager op program internal/gradcheck internal/draw/opcase backend backend/native nn internal/campaign internal/judge internal/judge/compare internal/judge/verdict
+check:                      op internal/judge/verdict internal/gotest internal/opcheck
 internal/campaign/drive:
 internal/campaign:          internal/campaign/drive tensor internal/draw/choice program backend internal/judge internal/judge/verdict internal/find/shrink internal/find/finding
 internal/find/shrink:       global tensor internal/draw/choice op program backend internal/judge/compare internal/judge/verdict
@@ -72,6 +73,7 @@ internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/recorded internal/campaign internal/campaign/report internal/judge internal/judge/verdict
 internal/onekernel:         tensor internal/draw/choice internal/draw/opcase op ops nn program backend backend/worker internal/judge internal/judge/compare internal/judge/verdict internal/stopwatch
-cmd/plumb:                  global internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi internal/stopwatch internal/conform/telling
+cmd/command:                global internal/opcheck internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi internal/stopwatch internal/conform/telling
+cmd/plumb:                  cmd/command ops
 internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi internal/draw/script suites internal/conform/telling
 `

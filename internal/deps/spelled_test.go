@@ -18,20 +18,20 @@ import (
 // rooms are the folders and files in which operators' ids may be spelled, each
 // with its reason.
 var rooms = map[string]string{
-	"ops":                           "the table",
-	"nn":                            "modules are written in operators",
-	"optim":                         "optimizers are written in operators",
-	"op/grad.go":                    "the vocabulary of op.Builder: what gradients, graphs and changes in place are written in",
-	"internal/arg":                  "the names of parameters, some of which are ids too",
-	"internal/asmgen":               "generates loops by the names of functions",
-	"internal/draw/script":          "Python's, numpy's and the test language's functions, which test files call",
-	"internal/conform/config":       "the functions of the conformance language",
-	"internal/conform/diopi":        "the functions of DIOPI, by DIOPI's names",
-	"internal/judge/reffaults":      "proved faults of references, by the functions that have them",
-	"internal/mutants":              "faults planted into the operators that they break",
-	"cmd/plumb/kernels.go":          "a bench set: which operators are measured",
-	"cmd/plumb/benchgraphnative.go": "a bench set: the programs that are measured",
-	"examples":                      "written as a user writes",
+	"ops":                             "the table",
+	"nn":                              "modules are written in operators",
+	"optim":                           "optimizers are written in operators",
+	"op/grad.go":                      "the vocabulary of op.Builder: what gradients, graphs and changes in place are written in",
+	"internal/arg":                    "the names of parameters, some of which are ids too",
+	"internal/asmgen":                 "generates loops by the names of functions",
+	"internal/draw/script":            "Python's, numpy's and the test language's functions, which test files call",
+	"internal/conform/config":         "the functions of the conformance language",
+	"internal/conform/diopi":          "the functions of DIOPI, by DIOPI's names",
+	"internal/judge/reffaults":        "proved faults of references, by the functions that have them",
+	"internal/mutants":                "faults planted into the operators that they break",
+	"cmd/command/kernels.go":          "a bench set: which operators are measured",
+	"cmd/command/benchgraphnative.go": "a bench set: the programs that are measured",
+	"examples":                        "written as a user writes",
 }
 
 // lines are the single places beside rooms, by file and id.

@@ -32,6 +32,8 @@ type Config struct {
 	Seed  uint64 // from which the tests draw; what fails prints it
 	// Candidates are judged; without any, those of -plumb.candidate.
 	Candidates []campaign.Candidate
+	// OnRecord, which may be nil, is told of every record.
+	OnRecord func(*verdict.Record)
 	// SameException asks that what both sides raise has the same class.
 	SameException bool
 }
@@ -173,6 +175,9 @@ func recordedTests(path string, tests []campaign.Test) ([]campaign.Test, error) 
 // onRecord counts a record and keeps what is reported.
 func (r *run) onRecord(rec *verdict.Record) {
 	r.summary.Add(rec)
+	if r.Config.OnRecord != nil {
+		r.Config.OnRecord(rec)
+	}
 	r.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	if r.recording && rec.Baseline() {
 		r.cases = append(r.cases, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})

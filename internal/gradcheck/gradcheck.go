@@ -55,6 +55,8 @@ type Options struct {
 	// left out, those that the operator refuses then are no findings, and of
 	// the others the second order alone is checked, of up to 3.
 	Arrange func(*tensor.Tensor) (*tensor.Tensor, bool)
+	// Refusable says that the operator may refuse calls, which are no findings then.
+	Refusable bool
 }
 
 // Report is what the check of one operator found.
@@ -113,7 +115,7 @@ func Check(table *op.Table, d *op.Def, o Options) *Report {
 		o.DTypes = []tensor.DType{tensor.F64, tensor.C128}
 	}
 	for _, dt := range o.DTypes {
-		c := &checker{Report: r, table: table, def: d, dtype: dt, arrange: o.Arrange}
+		c := &checker{Report: r, table: table, def: d, dtype: dt, arrange: o.Arrange, refusable: o.Refusable}
 		for i := 0; i < o.Calls && c.arranged < 3; i++ {
 			c.call(o.Seed, i)
 		}
@@ -146,8 +148,9 @@ type checker struct {
 	draw  int
 	drawn *Call
 
-	arrange  func(*tensor.Tensor) (*tensor.Tensor, bool)
-	arranged int // calls that were
+	arrange   func(*tensor.Tensor) (*tensor.Tensor, bool)
+	arranged  int // calls that were
+	refusable bool
 }
 
 // orders prepare what is differentiated in the first and in the second order.
@@ -197,7 +200,7 @@ func (c *checker) call(seed uint64, i int) {
 // takes complex numbers, and not every one that does differentiates them.
 func (c *checker) refuse(order int, err error) {
 	var rejection *op.Error
-	if (c.dtype == tensor.C128 || c.arrange != nil) && errors.As(err, &rejection) {
+	if (c.dtype == tensor.C128 || c.arrange != nil || c.refusable) && errors.As(err, &rejection) {
 		c.Refused = err
 		return
 	}

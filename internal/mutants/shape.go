@@ -112,7 +112,7 @@ var shapeMutants = []Mutant{
 	{Name: "flatten is a copy", In: "flatten", Kind: Aliasing, Minimal: Minimal{2, 1},
 		Op: func(d *op.Def) {
 			view := d.View
-			d.View = nil
+			d.View, d.Traits = nil, d.Traits&^op.View
 			d.Kernels = []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
 				t, err := view(c.Args)
 				if err == nil {

@@ -466,7 +466,7 @@ func (s *Session) learn(ctx context.Context, c *Case) error {
 // sign, which is told nowhere but by what is computed from it.
 func lenient() []*op.Def {
 	var all []*op.Def
-	for _, d := range ops.All() {
+	for _, d := range ops.Table().Defs() {
 		own := *d
 		own.Tol.AnyZero = true
 		all = append(all, &own)

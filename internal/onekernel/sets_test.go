@@ -18,7 +18,7 @@ type entry struct {
 	Also, Flags                    []string
 }
 
-const sets = "../../cmd/plumb/testdata/kernels"
+const sets = "../../cmd/command/testdata/kernels"
 
 // smoke are judged in every test run; PLUMB_KERNELS=all has all judged.
 var smoke = []string{

@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"plumb/internal/draw/gen"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -547,7 +548,17 @@ func (f foreign) Hash() (uint32, error) { return hashString(string(f)) }
 func (f foreign) Name() string          { return string(f) }
 func (f foreign) AttrNames() []string   { return nil }
 
-func (f foreign) Attr(name string) (starlark.Value, error) { return f + foreign("."+name), nil }
+// Attr finds an operator that the program adds to Plumb's by its id, whatever
+// the module is called: under its first public name, which a reference knows too.
+func (f foreign) Attr(name string) (starlark.Value, error) {
+	if d := ops.Added(name); d != nil && standard[string(f)] == nil {
+		if len(d.Names) > 0 {
+			return path(d.Names[0]), nil
+		}
+		return path(program.OwnPrefix + name), nil
+	}
+	return f + foreign("."+name), nil
+}
 
 func (f foreign) unavailable() error {
 	root, _, _ := strings.Cut(string(f), ".")

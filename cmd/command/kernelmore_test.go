@@ -1,0 +1,236 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plumb/internal/onekernel"
+)
+
+// kernelReport runs plumb kernel on functions of a file of this text.
+func kernelReport(t *testing.T, python, source string, args ...string) *onekernel.Report {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "k.py"), []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "k.py::", filepath.Join(dir, "k.py")+"::")
+	}
+	var out bytes.Buffer
+	cmd := newKernel()
+	cmd.SetArgs(append(args, "--python", python, "--seed", "1", "--json", "--bundle", filepath.Join(dir, "bundle")))
+	cmd.SetOut(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	r := &onekernel.Report{}
+	if json.Unmarshal([]byte(lines[len(lines)-1]), r) != nil {
+		t.Fatalf("no report: %v\n%s", err, out.String())
+	}
+	return r
+}
+
+// timedSource has one kernel that is honest and three that would have short times.
+const timedSource = `
+import torch
+calls, last = 0, None
+
+def reference(x):
+    return torch.exp(x) * 2
+
+def honest(x):
+    return 2 * torch.exp(x)
+
+def stale(x):
+    global calls, last
+    calls += 1
+    if calls <= 60 or last is None or last.shape != x.shape:
+        last = 2 * torch.exp(x)
+    return last.clone()
+
+def stopped(x):
+    import plumb_timing
+    plumb_timing.now = lambda: 0
+    return 2 * torch.exp(x)
+
+def ones(x):
+    return x * 0 + 1
+
+def lazy(x):
+    return torch.ones(1, dtype=x.dtype).expand_as(x)
+`
+
+// TestTimesThatNobodyFools: a kernel that is right has times at each size of a sweep; one
+// that answers otherwise while it is timed is found; times that are none are refused.
+func TestTimesThatNobodyFools(t *testing.T) {
+	slow(t)
+	python := needTorch(t)
+	run := func(name, against, size string) *onekernel.Report {
+		return kernelReport(t, python, timedSource, "k.py::"+name, "--against", "k.py::"+against, "--inputs", "x: f32[N]", "--sizes", size, "--no-nonfinite", "--no-grad", "-n", "6", "--time")
+	}
+	r := run("honest", "reference", "N=1024..65536")
+	if r.Verdict != onekernel.Right || r.Time == nil || len(r.Time.Points) < 2 {
+		t.Fatalf("honest: %s, %+v", r.Verdict, r.Time)
+	}
+	for _, p := range r.Time.Points {
+		if p.Refused != "" || p.Warm == nil || p.Cold == nil || p.Warm.Kernel.Median <= 0 || p.Warm.Kernel.Low > p.Warm.Kernel.High {
+			t.Errorf("honest: %+v", p)
+		}
+	}
+	if r := run("stale", "reference", "N=1024"); r.Verdict != onekernel.Cheats || len(r.Time.Points) > 0 || r.Time.Refused == "" {
+		t.Errorf("stale: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
+	}
+	for name, want := range map[string]string{"stopped": "", "lazy": "memory gives"} {
+		against, size := "reference", "N=65536"
+		if name == "lazy" {
+			against, size = "ones", "N=1024..1048576"
+		}
+		r := run(name, against, size)
+		if n := len(r.Time.Points); r.Verdict != onekernel.Right || n == 0 || r.Time.Points[n-1].Refused == "" || !strings.Contains(r.Time.Points[n-1].Refused, want) || r.Time.Points[n-1].Warm != nil {
+			t.Errorf("%s: %s, %+v, %+v", name, r.Verdict, r.Reasons, r.Time)
+		}
+	}
+	wrong := kernelReport(t, python, timedSource, "k.py::ones", "--against", "k.py::reference", "--inputs", "x: f32[N]", "-n", "2", "--time")
+	if wrong.Time == nil || wrong.Time.Refused == "" || len(wrong.Time.Points) > 0 {
+		t.Errorf("what is wrong is timed: %+v", wrong.Time)
+	}
+}
+
+// gradientSource has functions whose gradients differ.
+const gradientSource = `
+import torch
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 3 * x * x * g
+
+class Half(Square):
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 3 * x * x.detach() * g
+
+class Detached(Square):
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return (3 * x * x).detach() * g.detach()
+
+def reference(x):
+    return x ** 3
+
+def cube(x):
+    return Square.apply(x)
+
+def half(x):
+    return Half.apply(x)
+
+def detached(x):
+    return Detached.apply(x)
+
+def moments(x):
+    return x.mean(-1), (x * x).mean(-1), x.argmax(-1)
+
+def moments_right(x):
+    return x.sum(-1) / x.shape[-1], x.square().sum(-1) / x.shape[-1], x.argmax(-1)
+
+def moments_wrong(x):
+    return x.sum(-1) / x.shape[-1], (x * x.detach()).sum(-1) / x.shape[-1], x.argmax(-1)
+
+def moments_lost(x):
+    return x.sum(-1) / x.shape[-1], x.detach().square().sum(-1) / x.shape[-1], x.argmax(-1)
+
+def moments_two(x):
+    return moments(x)[:2]
+`
+
+// TestGradientsOfSecondOrderAndOfSeveralResults: with bundles that show it.
+func TestGradientsOfSecondOrderAndOfSeveralResults(t *testing.T) {
+	slow(t)
+	python := needTorch(t)
+	for _, c := range []struct {
+		name, against, reason string
+		flags                 []string
+	}{
+		{"cube", "reference", "", []string{"--gradgrad"}},
+		{"half", "reference", "second-order gradient of x", []string{"--gradgrad"}},
+		{"half", "reference", "", nil},
+		{"detached", "reference", "second-order gradient of x", []string{"--gradgrad"}},
+		{"moments_right", "moments", "", nil},
+		{"moments_wrong", "moments", "gradient of x", nil},
+		{"moments_lost", "moments", "requires_grad", nil},
+		{"moments_two", "moments", "a tuple of 2", nil},
+	} {
+		args := append([]string{"k.py::" + c.name, "--against", "k.py::" + c.against, "--inputs", "x: float[B,N]", "--dtypes", "float32,float64", "--no-empty", "--no-nonfinite", "-n", "8"}, c.flags...)
+		r := kernelReport(t, python, gradientSource, args...)
+		want := onekernel.Right
+		if c.reason != "" {
+			want = onekernel.Wrong
+		}
+		if r.Verdict != want || want == onekernel.Wrong && (!strings.Contains(r.Reasons[0].Text, c.reason) || r.Bundle == nil || !r.Bundle.Failed) {
+			t.Errorf("%s %v: %s, %+v, %+v", c.name, c.flags, r.Verdict, r.Reasons, r.Bundle)
+		}
+	}
+}
+
+const operatorSource = `
+import torch
+
+@torch.library.custom_op("plumbtest::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+@torch.library.custom_op("plumbtest::twice_flat", mutates_args=())
+def twice_flat(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@twice_flat.register_fake
+def _(x):
+    return x.new_empty(x.numel())
+
+@torch.library.custom_op("plumbtest::twice_bare", mutates_args=())
+def twice_bare(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+def reference(x):
+    return x * 2
+`
+
+// TestRegisteredOperatorsAreChecked: opcheck's findings are wrong, by name.
+func TestRegisteredOperatorsAreChecked(t *testing.T) {
+	slow(t)
+	python := kernelPythons(t)["torch2"]
+	if python == "" {
+		t.Skip("no Python here has PyTorch 2: PLUMB_KERNELS_PYTHON lists more")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plumbtestops.py"), []byte(operatorSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", dir)
+	for name, want := range map[string]string{"twice": "", "twice_flat": "test_faketensor", "twice_bare": ""} {
+		r := kernelReport(t, python, operatorSource, "--op", "plumbtest::"+name, "--import", "plumbtestops", "--against", filepath.Join(dir, "plumbtestops.py")+"::reference", "--inputs", "x: f32[B,N]", "--no-grad", "--no-empty", "-n", "4")
+		if want == "" && r.Verdict != onekernel.Right || want != "" && (r.Verdict != onekernel.Wrong || !strings.Contains(r.Reasons[0].Text, want)) {
+			t.Errorf("%s: %s, %+v", name, r.Verdict, r.Reasons)
+		}
+		if told := strings.Contains(strings.Join(r.Notes, "; "), "no fake implementation"); told != (name == "twice_bare") {
+			t.Errorf("%s: notes %q", name, r.Notes)
+		}
+	}
+}

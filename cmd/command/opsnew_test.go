@@ -1,0 +1,70 @@
+package command
+
+import (
+	"context"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNewModule: what plumb ops new writes compiles, and its test passes.
+func TestNewModule(t *testing.T) {
+	slow(t)
+	dir := filepath.Join(t.TempDir(), "several")
+	n := newModule{sig: "several.parts(Tensor x, Tensor? b=None, int[2] stride=1, *, bool flag=False) -> (Tensor, Tensor)"}
+	if _, err := n.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.write(dir); err == nil {
+		t.Error("a folder that is there is written over")
+	}
+	for _, args := range [][]string{{"vet", "./plumb"}, {"test", "."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// TestNewModuleRefuses: a signature of which no module follows is refused with the reason.
+func TestNewModuleRefuses(t *testing.T) {
+	for sig, reason := range map[string]string{
+		"f(int n) -> Tensor":             "want a parameter that is a Tensor",
+		"f(Tensor x) -> bool":            "want one or several tensors as results",
+		"f(Tensor x, Index i) -> Tensor": "no sample is known of Index i",
+		"f(Tensor x":                     "parentheses do not match",
+	} {
+		if _, err := newLiteral(sig); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: %v, want %q", sig, err, reason)
+		}
+	}
+}
+
+// TestDraft: the drafts of functions are Go, with PyTorch's signature and names.
+func TestDraft(t *testing.T) {
+	python := needTorch(t)
+	for name, has := range map[string][]string{
+		"torch.nn.functional.leaky_relu": {`"leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor"`, `"torch.nn.functional.leaky_relu"`, "TODO"},
+		"torch.lerp":                     {`"lerp(Tensor input, Tensor end, Scalar weight) -> Tensor"`, `"Tensor.lerp"`},
+	} {
+		text, err := draft(context.Background(), python, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), name, "package p\n"+string(text), 0); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		for _, part := range has {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s lacks %s:\n%s", name, part, text)
+			}
+		}
+	}
+	if _, err := draft(context.Background(), python, "torch.no_such_function"); err == nil {
+		t.Error("a function that there is not is drafted")
+	}
+}

@@ -1,0 +1,78 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"plumb/internal/campaign/report"
+)
+
+// reports say what a command prints of its cases and where it keeps them.
+type reports struct {
+	verbose   bool
+	quiet     bool
+	json      bool
+	junit     string
+	durations int
+	record    string
+}
+
+func (f *reports) register(cmd *cobra.Command) {
+	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
+		fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per case")
+		fl.BoolVarP(&f.quiet, "quiet", "q", false, "print findings and the counts only")
+		jsonFlag(fl, &f.json, "one JSON object per case and line, the summary last")
+		fl.Var(outFile(&f.junit), "junit", "write JUnit XML for CI systems to this file: a testsuite per test")
+		fl.Var(wholeNumber(&f.durations, 1), "durations", "print this many tests, those that ran longest on reference and candidates")
+		fl.Var(outFile(&f.record), "record", "save the cases and the reference's results in this file, for --reference recorded:FILE")
+	})
+	bars(cmd, "json", "verbose", "durations")
+	bars(cmd, "quiet", "verbose")
+}
+
+// sink is the printer; brief where findings are made smaller afterwards.
+func (f *reports) sink(out io.Writer, brief bool) report.Sink {
+	if f.json {
+		return report.NewJSON(out)
+	}
+	tty := isTerminal(out)
+	return &report.Console{W: out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: f.verbose, Quiet: f.quiet, Brief: brief}
+}
+
+func isTerminal(w io.Writer) bool {
+	if t, ok := w.(*inTurn); ok {
+		w = t.w
+	}
+	f, ok := w.(descriptor)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// openJUnit makes the file of --junit; nil without one.
+func openJUnit(path, name string) (*report.JUnit, error) {
+	if path == "" {
+		return nil, nil
+	}
+	j, err := report.NewJUnit(path, name)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--junit: %w", err))
+	}
+	return j, nil
+}
+
+// closeJUnit writes the file. It returns the run's own error where there is one.
+func closeJUnit(j *report.JUnit, err error, log io.Writer) error {
+	werr := j.Close()
+	if werr == nil {
+		return err
+	}
+	if err == nil {
+		return &exitError{exitFault, fmt.Errorf("--junit: %w", werr)}
+	}
+	fmt.Fprintf(log, "plumb: --junit: %v\n", werr)
+	return err
+}

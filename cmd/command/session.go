@@ -1,0 +1,278 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plumb/backend"
+	"plumb/backend/open"
+	"plumb/backend/recorded"
+	"plumb/internal/campaign"
+	"plumb/internal/campaign/report"
+	"plumb/internal/find/finding"
+	"plumb/internal/judge/verdict"
+)
+
+// session judges the cases of tests: it runs them on its subjects, makes what
+// fails smaller, and reports.
+type session struct {
+	subjects subjects
+	cases    drawing
+	judging  judging
+	reports  reports
+	out, err io.Writer
+
+	selection *selection // nil where the command has none
+	skipped   []collected
+	observers []observer // before anything else of the session
+
+	cfg       *campaign.Config
+	summary   *report.Summary
+	sink      report.Sink // where nil, that of reports
+	gauges    gauges
+	accepted  *acceptedList // nil without a known list
+	collector finding.Collector
+	progress  progress
+	recorded  []recorded.Case // for --record
+	beyond    int             // cases that the reference does not support
+}
+
+// observer sees the records and the ends of a session's tests.
+type observer interface {
+	record(*verdict.Record)
+	end(*verdict.End)
+}
+
+// newSession returns a session with the defaults, and these settings beside
+// those of the judge.
+func newSession(keys ...string) *session {
+	return &session{
+		subjects: newSubjects(),
+		judging:  judging{settings: newSettings(judgeKeys, findingKeys, keys), memory: 1 << 30},
+	}
+}
+
+// attach gives the session where the command prints. Tests print while others
+// are reported.
+func (s *session) attach(cmd *cobra.Command) {
+	var one sync.Mutex
+	s.out, s.err = &inTurn{&one, cmd.OutOrStdout()}, &inTurn{&one, cmd.ErrOrStderr()}
+}
+
+// inTurn is a writer for several goroutines.
+type inTurn struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+// Write writes when no other does.
+func (t *inTurn) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.w.Write(p)
+}
+
+// open opens the subjects and makes the judge, from which the drawing takes
+// what it asks the reference.
+func (s *session) open(ctx context.Context, fallback bool) (err error) {
+	if err := s.judging.settle(s.judging.known, s.subjects.specs()...); err != nil {
+		return err
+	}
+	if s.cfg, err = s.subjects.open(ctx, s.judging.timeout, fallback, s.err); err != nil {
+		return err
+	}
+	if s.judging.checkGraph != nil && *s.judging.checkGraph {
+		if err := s.subjects.haveGraphModes(s.cfg); err != nil {
+			return err
+		}
+	}
+	if _, err = s.judging.arm(s.cfg, &s.subjects); err != nil {
+		return err
+	}
+	s.gauges.judge = s.cfg.Judge
+	s.cases.sigs = s.subjects.signatures(s.cfg)
+	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
+	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.cases.settleShapes, s.onRecord, s.onEnd
+	return nil
+}
+
+// run judges the tests and reports; name is the command's, for JUnit.
+func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (err error) {
+	start := time.Now()
+	boundHeap(s.judging.memory, usualGarbage)
+	for _, t := range tests {
+		t.Graph = s.judging.checksGraph(t.Graph)
+		s.cfg.Tests = append(s.cfg.Tests, t)
+	}
+	s.summary = report.NewSummary()
+	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
+	s.summary.Triage = &report.Triage{Callable: callables}
+	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
+	timed := s.progress.budget.time > 0
+	if timed && !s.judging.given["power"] {
+		s.judging.power = 0 // a round has too few cases of a test to call it weak
+	}
+	if s.sink == nil {
+		s.reports.quiet = s.reports.quiet || timed && !s.reports.verbose // a test has many ends
+		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
+	}
+	if s.cases.printed.out = s.out; s.reports.json {
+		s.cases.printed.out = s.err
+	}
+	junit, err := openJUnit(s.reports.junit, name)
+	if err != nil {
+		return err
+	}
+	if junit != nil {
+		junit.Started = start
+		junit.Properties = [][2]string{{"candidates", strings.Join(s.subjects.candidates, ", ")}, {"reference", s.subjects.reference}, {"seed", fmt.Sprint(s.cases.seed)}}
+		s.sink = report.Sinks{s.sink, junit}
+		defer func() { err = closeJUnit(junit, err, s.err) }()
+	}
+	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
+		return err
+	}
+	defer s.gauges.close()
+	if s.accepted, err = openKnown(s.judging.known, s.judging.clean, s.err); err != nil {
+		return err
+	}
+	err = s.judge(ctx)
+	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
+	if timed {
+		s.summary.Covered = s.progress.budget.covered()
+	}
+	if err == nil || s.summary.Cases() > 0 {
+		if !s.reports.json {
+			s.progress.print(s.out, s.reports.durations, s.summary.Tests)
+		}
+		s.sink.Summary(s.summary)
+	}
+	return s.conclude(err)
+}
+
+// judge runs the cases, makes what fails smaller, and counts what is accepted.
+func (s *session) judge(ctx context.Context) error {
+	err := s.progress.run(ctx, s.cfg)
+	s.cases.printed.stop()
+	if s.progress.stopped {
+		s.collector.End()
+	}
+	if s.selection != nil {
+		s.progress.remember(s.selection.last, &s.cases, s.err)
+	}
+	if err == nil {
+		err = s.minimise(ctx)
+	}
+	if err == nil {
+		err = s.accepted.settle(s.summary)
+	}
+	return err
+}
+
+// minimise makes the failing cases smaller and reports them.
+func (s *session) minimise(ctx context.Context) error {
+	groups := s.collector.Groups()
+	if len(groups) == 0 || s.judging.shrink.Runs == 0 {
+		return nil
+	}
+	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err}
+	found, err := m.minimise(ctx, groups)
+	if err == nil {
+		s.sink.Findings(found)
+	}
+	return err
+}
+
+// conclude ends the command: err is what ended the cases.
+func (s *session) conclude(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errInterrupted
+	case err != nil:
+		return harness(err)
+	}
+	if s.reports.record != "" {
+		if err := s.writeBaseline(); err != nil {
+			return &exitError{exitFault, err}
+		}
+	}
+	switch {
+	case len(s.summary.Errors) > 0:
+		return &exitError{exitUsage, nil}
+	case s.summary.Findings() > 0, s.judging.fails() && len(s.summary.Stale) > 0:
+		return &exitError{exitFindings, nil}
+	case s.summary.Judged() == 0:
+		return nothing(s.unjudged())
+	}
+	return nil
+}
+
+// unjudged says why no case was judged.
+func (s *session) unjudged() error {
+	switch {
+	case s.summary.Cases() > 0 && s.beyond == s.summary.Cases() && open.IsRecorded(s.subjects.reference):
+		return fmt.Errorf("--reference %s: it holds none of these cases, only those that were recorded with --record, for the same seed and -n", s.subjects.reference)
+	case s.summary.Cases() == 0 && len(s.skipped) > 0:
+		return fmt.Errorf("%s, which the file skips: %s", count(len(s.skipped), "test"), s.skipped[0].Skip)
+	}
+	return errors.New(s.summary.Unjudged())
+}
+
+// onRecord counts a record and hands it on.
+func (s *session) onRecord(rec *verdict.Record) {
+	if s.progress.stopped {
+		return
+	}
+	for _, o := range s.observers {
+		o.record(rec)
+	}
+	if rec.Reference.Status == backend.Unsupported && rec.Verdict.Word == verdict.Unsupported {
+		s.beyond++
+	}
+	s.accepted.excuse(rec)
+	s.summary.Add(rec)
+	s.gauges.record(rec)
+	s.collector.Record(rec, rec.Verdict.Word.IsFinding())
+	s.sink.Record(rec)
+	s.cases.printed.record(rec)
+	s.progress.record(rec)
+	if s.reports.record != "" && rec.Candidate == s.subjects.candidates[0] && rec.Baseline() {
+		s.recorded = append(s.recorded, recorded.Case{Test: rec.Test, Program: rec.Program, Outcome: rec.Reference})
+	}
+}
+
+func (s *session) onEnd(e *verdict.End) {
+	if s.progress.stopped {
+		return
+	}
+	for _, o := range s.observers {
+		o.end(e)
+	}
+	if e.Err != nil {
+		s.summary.Errors = append(s.summary.Errors, e.Err)
+	}
+	s.progress.end(e)
+	if s.gauges.end(e) {
+		s.summary.Weak++
+	}
+	s.collector.End()
+	s.sink.End(e)
+	s.cases.printed.end(e)
+}
+
+// writeBaseline writes what was recorded.
+func (s *session) writeBaseline() error {
+	ref, err := s.cfg.Reference()
+	if err != nil {
+		return err
+	}
+	defer ref.Close()
+	return recorded.WriteFile(s.reports.record, ref.Info(), s.recorded)
+}

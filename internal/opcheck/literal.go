@@ -1,0 +1,187 @@
+package opcheck
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// mostULP is the most units in the last place that a pointwise operator may err
+// by, as the numerics of Plumb have it: see package gradcheck.
+const mostULP = 16
+
+// literal checks what is seen without a call.
+func (c *checker) literal() {
+	d := c.def
+	if d.Doc == "" {
+		c.find("Doc", nil, "there is none: one sentence and the formula")
+	}
+	random := d.Traits.Has(op.Random)
+	switch t := d.Tol; {
+	case t.Class == op.Statistical && !random:
+		c.find("Tol", nil, "the class is %s, though the results are not Random", t.Class)
+	case random && t.Class != op.Statistical:
+		c.find("Tol", nil, "the class of a Random operator is %s, not %s", op.Statistical, t.Class)
+	case t.Class == op.Pointwise && !(t.ULP > 0):
+		c.find("Tol", nil, "a pointwise operator has a limit in ULP; this has %v", t.ULP)
+	case t.Class == op.Pointwise && t.ULP > mostULP:
+		c.find("Tol", nil, "too loose: ULP %v is more than the %d that a pointwise operator may err by; one that sums terms that cancel is %s", t.ULP, mostULP, op.Accumulating)
+	case t.Class == op.Exact && t.ULP > 0:
+		c.find("Tol", nil, "an exact operator has no ULP; this has %v", t.ULP)
+	case !slices.Contains([]op.Class{op.Exact, op.Pointwise, op.Accumulating, op.Statistical}, t.Class):
+		c.find("Tol", nil, "there is no class %q", t.Class)
+	}
+	if d.Traits.Has(op.Contraction) && d.Tol.Class != op.Accumulating {
+		c.find("Traits", nil, "Contraction is of sums of many terms, which are %s; the class is %s", op.Accumulating, d.Tol.Class)
+	}
+	if d.Traits.Has(op.Random) && d.Exact != nil {
+		c.find("Exact", nil, "the results of a Random operator are no function of its arguments")
+	}
+	if d.Magnitude != "" && c.table.Def(d.Magnitude) == nil {
+		c.find("Magnitude", nil, "names %s, which the table lacks", d.Magnitude)
+	}
+	if d.Traits.Has(op.NoGrad) && d.Grad != nil {
+		c.find("Traits", nil, "NoGrad, though there is a Grad")
+	}
+	if d.SBP != nil && d.NotSplittable != "" {
+		c.find("NotSplittable", nil, "says %q, though SBP has signatures", d.NotSplittable)
+	}
+	if len(d.Names) == 0 && d.Exact == nil && d.Formula == nil && d.Compose == nil && !random && !d.Traits.Has(op.View) {
+		c.gap("Kernels", "the results are compared with nothing: state a public name, an Exact or a Formula")
+	}
+	for _, name := range d.Names {
+		if params := d.Called(name).Params; len(params) > 0 && d.Called(name).Name == "" {
+			c.find("Names", nil, "%s has no parameters", name)
+		}
+	}
+	if d.Reject == nil && len(d.Names) > 0 && slices.ContainsFunc(d.Sigs()[0].Params, func(p op.Param) bool { return p.Type.Kind == op.KFloat || p.Type.Kind == op.KScalar }) {
+		c.gap("Reject", "there is none: which numbers PyTorch refuses is not compared")
+	}
+	if d.Saves != nil {
+		c.gap("Saves", "what PyTorch keeps for a gradient is compared with PyTorch alone")
+	}
+	if len(d.Fixed) > 0 {
+		c.gap("Fixed", "that an argument has no gradient by definition is compared with PyTorch alone")
+	}
+	if d.Errors != nil {
+		c.gap("Errors", "the bounds are used, not proved")
+	}
+}
+
+// sample checks that what Sample draws reaches what the signature offers.
+func (c *checker) sample() {
+	for i, p := range c.def.Sigs()[0].Params {
+		if !covered(p) || p.OnlyInOverloads {
+			continue
+		}
+		seen := map[string]int{}
+		for _, d := range c.calls {
+			seen[fmt.Sprint(d.Args.Vals[i])]++
+		}
+		c.count()
+		if len(seen) == 1 {
+			c.find("Sample", nil, "never draws %s other than %v: what depends on it is reached by no check", p.Name, c.calls[0].Args.Vals[i])
+		}
+	}
+	for i, p := range c.def.Sigs()[0].Params {
+		if p.Type.Kind == op.KTensor && !p.Type.List && p.Type.Optional {
+			given, left := 0, 0
+			for _, d := range c.calls {
+				if d.Args.Vals[i] == nil {
+					left++
+				} else {
+					given++
+				}
+			}
+			if given == 0 || left == 0 {
+				c.find("Sample", nil, "of %s, which is optional, draws %s", p.Name, map[bool]string{true: "none ever", false: "one always"}[given == 0])
+			}
+		}
+	}
+	c.domains()
+	c.signs()
+}
+
+// covered reports whether a sample has to draw more than one value of a parameter.
+func covered(p op.Param) bool {
+	if p.Name == "inplace" {
+		return false
+	}
+	switch p.Type.Kind {
+	case op.KScalar, op.KInt, op.KFloat, op.KBool, op.KStr:
+		return true
+	}
+	return false
+}
+
+// domains checks that Sample draws within the Domains that the literal states.
+func (c *checker) domains() {
+	for p, domain := range c.def.Domains {
+		for _, d := range c.calls {
+			x := d.Args.Tensor(p)
+			if x == nil {
+				continue
+			}
+			for i := range x.Len() {
+				v := x.Float(i)
+				if domain == op.UnitRange && !(v >= 0 && v <= 1) || domain == op.NoNaN && math.IsNaN(v) {
+					c.find("Sample", d.Call, "draws %v of %s, which the Domains keep out", v, p)
+				}
+			}
+		}
+	}
+}
+
+// signs checks that Sample draws elements of either sign where the kernel has
+// finite results for them.
+func (c *checker) signs() {
+	if len(c.def.Domains) > 0 || c.def.Traits.Has(op.ShapeOnly) || c.def.Exact != nil {
+		return // Exact is asked beyond what Sample draws
+	}
+	for i, name := range c.def.Sigs()[0].Params {
+		var signs [2]bool
+		var one *drawn
+		for _, d := range c.calls {
+			x, ok := d.Args.Vals[i].(*tensor.Tensor)
+			if !ok || !x.DType().IsFloat() || x.Len() == 0 {
+				continue
+			}
+			one = d
+			for e := range x.Len() {
+				signs[0] = signs[0] || x.Float(e) < 0
+				signs[1] = signs[1] || x.Float(e) > 0
+			}
+		}
+		if one == nil || signs[0] && signs[1] || c.def.IsFixed(name.Name) {
+			continue
+		}
+		sign := map[bool]string{true: "> 0", false: "< 0"}[signs[0]]
+		other := replaced(one.Call, i, negated(one.Args.Vals[i].(*tensor.Tensor)))
+		c.try(other, func() {
+			c.count()
+			if out, err := c.run(other); err == nil && finite(out) && !allAlike(c.def, out, one.out) {
+				c.find("Sample", other, "never draws elements %s of %s, for which the results are finite: what depends on them is reached by no check, unless Domains keep them out", sign, name.Name)
+			}
+		})
+	}
+}
+
+func negated(x *tensor.Tensor) *tensor.Tensor {
+	u := x.Clone()
+	for i := range u.Len() {
+		u.Set(i, -u.At(i))
+	}
+	return u
+}
+
+func finite(out []*tensor.Tensor) bool {
+	for _, t := range out {
+		if t.HasNonFinite() {
+			return false
+		}
+	}
+	return true
+}
