@@ -105,7 +105,7 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 		fmt.Fprintln(os.Stderr, "broken worker")
 		os.Exit(70)
 	case `"spin"`:
-		for {
+		for spun := 0; ; spun++ { // of processor time
 		}
 	case `"hang"`:
 		time.Sleep(time.Hour)
