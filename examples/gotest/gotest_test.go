@@ -66,7 +66,7 @@ var mish = &op.Def{
 		return []op.Value{b.Mul(x, b.Op("tanh", b.Op("softplus", x)))}
 	},
 	Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-5, 5, s.Shape(0, 4)...)} },
-	Tol:    op.Tol{Class: op.Pointwise, ULP: 64, Reason: "three functions, the first two rounded before the next"},
+	Tol:    op.Tol{Class: op.Pointwise, ULP: 16, Reason: "three functions of at most 5 ULP each"},
 }
 
 func TestOwnOperator(t *testing.T) {
