@@ -98,6 +98,10 @@ accepts(lambda: F.triplet_margin_loss(x, x, x, margin=0.0))`),
 // laterRefusals are what later versions refuse otherwise than Plumb's operators,
 // which follow 1.13 there.
 var laterRefusals = slices.Concat(
+	refusals("torch >=2.9", "conv_transpose1d conv_transpose2d conv_transpose3d", illegal,
+		"of several images a result without elements is computed, which of one is refused as too small, as is either before",
+		`x, w = torch.ones([2, 1] + [1] * int("TARGET"[-2])), torch.ones([1, 1] + [2] * int("TARGET"[-2]))
+accepts(lambda: torch.TARGET(x, w, padding=1))`),
 	refusals("torch >=2.15", "batch_norm", smallEps,
 		"an eps below 0 is refused, in training 0 too",
 		`raises(lambda: F.batch_norm(torch.ones(2, 1), None, None, training=True, eps=0.0), "ValueError", "eps must be")`),
