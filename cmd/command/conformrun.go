@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,8 @@ this machine. The default baseline is the one that Plumb ships.
 
 With a CONFIG, only the cases of that config are judged.
 
-With --store, each result goes into a file as soon as it is known, and --resume
-continues an interrupted run; plumb conform history lists and compares the runs
-in that file.`,
+Each result goes into the results store as soon as it is known, and --resume
+continues an interrupted run; plumb history lists and compares the runs there.`,
 		Example: `  plumb conform run --candidate ./my-worker
   plumb conform run --baseline baseline
   plumb conform run --baseline baseline --candidate torch --fname conv2d
@@ -154,20 +154,26 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	if r.junit, err = openJUnit(r.junitFile, "plumb conform run"); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	r.started = time.Now()
-	if err := r.keep(args, cfg, stop, errs); err != nil {
-		_ = errors.Join(r.kept.close(false), r.junit.Close())
+	if err := r.keep(args, cfg, errs); err != nil {
+		_ = errors.Join(r.kept.close(err), r.junit.Close())
 		return err
 	}
+	err = r.judge(ctx, cfg, errs)
+	return cmp.Or(err, r.kept.close(err))
+}
+
+// judge judges the cases and reports.
+func (r *conformRun) judge(ctx context.Context, cfg *baseline.RunConfig, errs io.Writer) error {
 	boundHeap(r.memory, anyGarbage)
-	err = r.base.Run(ctx, *cfg)
-	err = errors.Join(err, r.kept.close(err == nil))
+	err := r.base.Run(ctx, *cfg)
+	r.kept.complete = err == nil
 	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
 	if err == nil {
-		r.sink.Findings(r.found.findings(ctx, r, errs))
+		found := r.found.findings(ctx, r, errs)
+		r.kept.findings(found, nil)
+		r.sink.Findings(found)
 		err = r.found.accepted.settle(r.summary)
 	}
 	werr := errors.Join(r.finish(), r.write())
@@ -303,7 +309,9 @@ func (r *conformRun) onRecord(rec *baseline.Record) {
 	}
 	r.found.record(rec)
 	r.count(rec)
-	r.kept.keep(r.result(rec))
+	if r.kept.writer != nil {
+		r.kept.keeping.add(r.result(rec))
+	}
 	if rec.Skipped {
 		return
 	}

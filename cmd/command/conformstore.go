@@ -1,8 +1,6 @@
 package command
 
 import (
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +9,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,123 +25,87 @@ import (
 	"plumb/program"
 )
 
-// storeVariable is the environment variable that names the results store where
-// --store does not.
-const storeVariable = "PLUMB_STORE"
-
 // keeper keeps the records of a conformance run in a results store.
 type keeper struct {
-	path   string
+	keeping
 	resume bool
 
-	store  *store.Store // nil without --store
-	writer *store.Writer
-	done   map[string]bool         // cases that an interrupted run has judged
-	stop   context.CancelCauseFunc // ends the run when the store cannot be written
-	failed bool
-	spare  *spare
+	done     map[string]bool // cases that an interrupted run has judged
+	complete bool            // all cases are judged
+	spare    *spare
 }
 
 func (k *keeper) add(fl *pflag.FlagSet) {
-	fl.Var(outFile(&k.path), "store", "keep the results in this file, for plumb conform history (default: $"+storeVariable+", else none)")
-	fl.BoolVar(&k.resume, "resume", false, "continue the last interrupted run that judged the same, start anew when there is none; without --store the results are kept in a file of the user's cache")
-}
-
-// named is the file, "" for none.
-func (k *keeper) named() (string, error) {
-	path := cmp.Or(k.path, os.Getenv(storeVariable))
-	if path != "" || !k.resume {
-		return path, nil
-	}
-	return resumeStore()
-}
-
-// resumeStore is the store of --resume without one: a file of the user's cache.
-func resumeStore() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", usage(fmt.Errorf("--resume needs --store FILE: %w", err))
-	}
-	path := filepath.Join(cache, "plumb", "conform.db")
-	return path, os.MkdirAll(filepath.Dir(path), 0o755)
+	k.flag(fl)
+	fl.BoolVar(&k.resume, "resume", false, "continue the last interrupted run of the store that judged the same, start anew when there is none")
 }
 
 // keep opens the store, if there is one to be.
-func (r *conformRun) keep(args []string, cfg *baseline.RunConfig, stop context.CancelCauseFunc, errs io.Writer) error {
-	path, err := r.kept.named()
-	if err != nil || path == "" {
+func (r *conformRun) keep(args []string, cfg *baseline.RunConfig, errs io.Writer) error {
+	if err := r.kept.open(errs); err != nil {
 		return err
+	}
+	if r.kept.store == nil {
+		if r.kept.resume {
+			return usage(errors.New("--resume needs a store: --store FILE"))
+		}
+		return nil
 	}
 	row, err := r.storedRun(args)
 	if err != nil {
 		return err
 	}
-	r.kept.stop = stop
-	if r.before, r.earlier, err = storedBefore(path, row); err != nil {
-		return usage(err)
+	if r.before, r.earlier, err = storedBefore(r.kept.store, row); err != nil {
+		r.kept.check(err)
+		return nil
 	}
-	return r.kept.open(path, cfg, row, r.replay(cfg), errs)
+	return r.kept.start(cfg, row, r.replay(cfg), errs)
 }
 
 // storedBefore is the report of the last complete run of the store that had the
 // same baseline and candidate; nil where there is none.
-func storedBefore(path string, row *store.Run) (*report.Conformance, string, error) {
-	s, err := store.Open(path)
-	if err != nil {
+func storedBefore(s *store.Store, row *store.Run) (*report.Conformance, string, error) {
+	last, err := s.LastComplete(row)
+	if err != nil || last == nil {
 		return nil, "", err
 	}
-	defer s.Close()
-	var last *store.Run
-	if err := s.Runs(func(one *store.Run) error {
-		if one.Complete && one.Baseline == row.Baseline && one.Candidate == row.Candidate {
-			last = one
-		}
-		return nil
-	}); err != nil || last == nil {
-		return nil, "", err
-	}
-	c := report.NewConformance(last.Candidate, last.Reference, last.Seed, nil)
-	err = s.Results(last.ID, func(one *store.Result) error { c.Add(conformanceCase(one)); return nil })
+	candidate := last.Candidates()[0]
+	c := report.NewConformance(candidate.Name, last.Reference().Name, last.Seed, nil)
+	err = s.Cases(last.ID, func(one *store.Case) error { c.Add(conformanceCase(one)); return nil })
 	c.Finish()
-	return c, fmt.Sprintf("run %d of %s, candidate %s", last.ID, last.Started.Format(time.DateTime), last.CandidateVersion), err
+	return c, fmt.Sprintf("run %d of %s, candidate %s", last.ID, last.Started.Format(time.DateTime), candidate.Version), err
 }
 
-// open begins a run in the store, or goes on with one: what it has is handed to
+// start begins a run in the store, or goes on with one: what it has is handed to
 // replay, and its cases are not selected again.
-func (k *keeper) open(path string, cfg *baseline.RunConfig, run *store.Run, replay func(*store.Result) error, errs io.Writer) (err error) {
+func (k *keeper) start(cfg *baseline.RunConfig, run *store.Run, replay func(*store.Case) error, errs io.Writer) (err error) {
 	if k.spare, err = newSpare(cfg); err != nil {
 		return harness(err)
 	}
-	info := k.spare.Info()
-	run.CandidateVersion = strings.TrimSpace(info.Name + " " + info.Version)
-	if k.store, err = store.Open(path); err != nil {
+	run.Subjects[1].Version = subjectOf("", k.spare.Info()).Version
+	if !k.resume {
+		k.begin(run)
+		return nil
+	}
+	before, err := k.store.Unfinished(run)
+	if err != nil {
 		return usage(err)
 	}
-	var before *store.Run
-	if k.resume {
-		if before, err = k.store.Unfinished(run); err != nil {
-			return usage(err)
-		}
+	if before == nil {
+		fmt.Fprintf(errs, "plumb: %s has no interrupted run of this baseline, candidate and flags; this is a new one\n", k.file)
+		k.begin(run)
+		return nil
 	}
-	switch {
-	case before != nil:
-		err = k.goOn(cfg, before, replay, errs)
-	default:
-		if k.resume {
-			fmt.Fprintf(errs, "plumb: %s has no interrupted run of this baseline, candidate and flags; this is a new one\n", path)
-		}
-		k.writer, err = k.store.Begin(run)
-	}
-	if err != nil {
+	if err := k.goOn(cfg, before, replay, errs); err != nil {
 		return &exitError{exitFault, err}
 	}
 	return nil
 }
 
-func (k *keeper) goOn(cfg *baseline.RunConfig, before *store.Run, replay func(*store.Result) error, errs io.Writer) (err error) {
+func (k *keeper) goOn(cfg *baseline.RunConfig, before *store.Run, replay func(*store.Case) error, errs io.Writer) (err error) {
 	k.done = map[string]bool{}
-	k.writer, err = k.store.Resume(before, func(r *store.Result) error {
-		k.done[r.Case] = true
+	k.writer, err = k.store.Resume(before, func(r *store.Case) error {
+		k.done[r.Name] = true
 		return replay(r)
 	})
 	pick := cfg.Select
@@ -153,29 +114,13 @@ func (k *keeper) goOn(cfg *baseline.RunConfig, before *store.Run, replay func(*s
 	return err
 }
 
-// keep adds a result. The first failure ends the run.
-func (k *keeper) keep(r store.Result) {
-	if k.writer == nil || k.failed {
-		return
+// close writes what is left, and how the command ends.
+func (k *keeper) close(ends error) error {
+	k.end(k.complete, ends)
+	if k.spare == nil {
+		return nil
 	}
-	if err := k.writer.Add(r); err != nil {
-		k.failed = true
-		k.stop(err)
-	}
-}
-
-// close writes what is left, and that all cases have their results if they have.
-func (k *keeper) close(complete bool) (err error) {
-	if k.writer != nil && !k.failed {
-		err = k.writer.Close(complete)
-	}
-	if k.store != nil {
-		err = errors.Join(err, k.store.Close())
-	}
-	if k.spare != nil {
-		err = errors.Join(err, k.spare.close())
-	}
-	return err
+	return k.spare.close()
 }
 
 // spare is a candidate that was opened to be asked its version: the first
@@ -236,21 +181,10 @@ func (r *conformRun) storedRun(args []string) (*store.Run, error) {
 		return nil, harness(err)
 	}
 	return &store.Run{
-		Started: time.Now(), Config: m.Config.Name, ConfigSHA256: m.Config.SHA256, Baseline: r.base.SHA256,
-		Candidate: r.candidate, Reference: m.Reference.Name, ReferenceVersion: m.Reference.Version,
-		Flags: flags, Seed: m.Seed, Plumb: plumb,
+		Command: "plumb conform run", Seed: m.Seed, Plumb: plumb,
+		Subjects:  []store.Subject{{Name: m.Reference.Name, Version: m.Reference.Version}, {Name: r.candidate}},
+		Recording: &store.Recording{Config: m.Config.Name, ConfigSHA256: m.Config.SHA256, Baseline: r.base.SHA256, Flags: flags},
 	}, nil
-}
-
-// build is the version of this program with the start of its SHA-256: native's
-// verdicts are those of one build.
-func build() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	sum, err := fileSHA256(path)
-	return fmt.Sprintf("%s, build %.12s", plumbVersion(), sum), err
 }
 
 // storedFlags are the flags and files that change verdicts: a run goes on only
@@ -303,30 +237,40 @@ func fileSHA256(path string) (string, error) {
 }
 
 // result is a record as the store keeps it.
-func (r *conformRun) result(rec *baseline.Record) store.Result {
+func (r *conformRun) result(rec *baseline.Record) store.Case {
 	one := r.vendorCase(rec)
 	v := rec.Verdict
-	out := store.Result{
-		Case: rec.Entry.Name, Variant: rec.Variant, Position: rec.Index, Function: rec.Entry.Function,
-		DTypes: strings.Join(r.modes.dtypes(rec.Entry), " "), Outcome: one.Outcome(), Word: string(one.Word), Reason: v.Reason, Lenient: one.Lenient,
-		Compared: v.Compared, Drawn: v.Drawn, Worst: math.NaN(), Elapsed: rec.Elapsed,
+	out := store.Case{
+		Test: rec.Entry.Function, Name: rec.Entry.Name, Variant: rec.Variant, Number: rec.Index, Subject: r.candidate, Operators: []string{operatorOf(rec.Entry.Function)},
+		DTypes: strings.Join(r.modes.dtypes(rec.Entry), " "), Outcome: one.Outcome(), Word: string(one.Word), Kind: string(v.Kind), Reason: v.Reason, Lenient: one.Lenient,
+		Compared: v.Compared, Drawn: v.Drawn, Elapsed: rec.Elapsed,
 	}
-	if v.WorstAt != nil {
-		out.Worst, out.WorstAt = float64(v.Worst), string(v.WorstAt.Part)+" "+v.WorstAt.Name
+	out.Worst, out.WorstAt = worstOf(v)
+	if v.Word.IsFinding() && len(rec.Program.Calls) > 0 {
+		out.Text = rec.Program.String()
 	}
 	return out
 }
 
+// worstOf is the largest observed error ÷ limit of a verdict, NaN where nothing
+// was compared, with the name of its tensor.
+func worstOf(v *verdict.Verdict) (float64, string) {
+	if v.WorstAt == nil {
+		return math.NaN(), ""
+	}
+	return float64(v.Worst), string(v.WorstAt.Part) + " " + v.WorstAt.Name
+}
+
 // replay counts a result of an interrupted run, and prints it where it is a finding.
-func (r *conformRun) replay(cfg *baseline.RunConfig) func(*store.Result) error {
+func (r *conformRun) replay(cfg *baseline.RunConfig) func(*store.Case) error {
 	entries := make(map[string]*baseline.Entry, len(r.base.Manifest.Cases))
 	for i := range r.base.Manifest.Cases {
 		entries[r.base.Manifest.Cases[i].Name] = &r.base.Manifest.Cases[i]
 	}
-	return func(one *store.Result) error {
-		e := entries[one.Case]
+	return func(one *store.Case) error {
+		e := entries[one.Name]
 		if e == nil {
-			return fmt.Errorf("the baseline has no case %s", one.Case)
+			return fmt.Errorf("the baseline has no case %s", one.Name)
 		}
 		cfg.Skip(e) // marks the rules of a device config as used
 		rec := restored(one, e)
@@ -339,13 +283,13 @@ func (r *conformRun) replay(cfg *baseline.RunConfig) func(*store.Result) error {
 }
 
 // restored is a record without what the store does not keep: program and outcomes.
-func restored(one *store.Result, e *baseline.Entry) *baseline.Record {
+func restored(one *store.Case, e *baseline.Entry) *baseline.Record {
 	v := &verdict.Verdict{Word: verdict.Word(one.Word), Reason: one.Reason, Compared: one.Compared, Drawn: one.Drawn}
 	if part, name, ok := strings.Cut(one.WorstAt, " "); ok {
 		v.Worst, v.WorstAt = compare.Number(one.Worst), &verdict.Margin{Part: backend.Part(part), Name: name}
 	}
 	rec := &baseline.Record{
-		Record: verdict.Record{Index: one.Position, Program: &program.Program{Name: e.Name}, Verdict: v},
+		Record: verdict.Record{Index: one.Number, Program: &program.Program{Name: e.Name}, Verdict: v},
 		Entry:  e, Variant: one.Variant, Skipped: one.Word == "", Elapsed: one.Elapsed,
 	}
 	if one.Lenient != "" {
@@ -362,7 +306,7 @@ func firstLineOf(text string) string {
 
 // interrupted says how to go on after an interruption.
 func (k *keeper) interrupted() string {
-	if k.store == nil {
+	if k.writer == nil {
 		return "interrupted; with --resume a run keeps what it has judged, and the same command goes on from there"
 	}
 	return "interrupted; the same command with --resume goes on from here"

@@ -19,7 +19,7 @@ import (
 )
 
 // lastRun is the last run of a store, with its results.
-func lastRun(t *testing.T, path string) (*store.Run, []store.Result) {
+func lastRun(t *testing.T, path string) (*store.Run, []store.Case) {
 	t.Helper()
 	s, err := store.Read(path)
 	if err != nil {
@@ -30,8 +30,8 @@ func lastRun(t *testing.T, path string) (*store.Run, []store.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var results []store.Result
-	if err := s.Results(r.ID, func(one *store.Result) error { results = append(results, *one); return nil }); err != nil {
+	var results []store.Case
+	if err := s.Cases(r.ID, func(one *store.Case) error { results = append(results, *one); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return r, results
@@ -64,7 +64,7 @@ func interrupted(t *testing.T, lines int, args ...string) error {
 }
 
 var untimed = cmp.Options{
-	cmpopts.IgnoreFields(store.Result{}, "Elapsed"), cmpopts.IgnoreFields(store.Run{}, "ID", "Started", "Elapsed"), cmpopts.EquateNaNs(),
+	cmpopts.IgnoreFields(store.Case{}, "Elapsed"), cmpopts.IgnoreFields(store.Run{}, "ID", "Started", "Ended", "Elapsed"), cmpopts.EquateNaNs(),
 }
 
 // TestConformResume interrupts a run twice: what it ends with is what a run has
@@ -73,12 +73,13 @@ func TestConformResume(t *testing.T) { resumes(t, "") }
 
 // TestConformResumeWithoutStore: the same holds without --store.
 func TestConformResumeWithoutStore(t *testing.T) {
-	cache := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", cache)
-	resumes(t, filepath.Join(cache, "plumb", "conform.db"))
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	t.Setenv(storeVariable, "")
+	resumes(t, filepath.Join(state, "plumb", "plumb.db"))
 }
 
-func resumes(t *testing.T, cache string) {
+func resumes(t *testing.T, usual string) {
 	_, dir := generated(t)
 	path := filepath.Join(t.TempDir(), "results.db")
 	files := func(name string) []string {
@@ -96,8 +97,8 @@ func resumes(t *testing.T, cache string) {
 
 	other := filepath.Join(t.TempDir(), "other.db")
 	again := slices.Concat(run, []string{other, "--resume"}, parts)
-	if cache != "" { // the store is one of the cache
-		other = cache
+	if usual != "" { // the store is the usual one
+		other = usual
 		again = slices.Concat(run[:len(run)-1], []string{"--resume"}, parts)
 	}
 	judgedCases := 0
@@ -187,16 +188,16 @@ func TestConformHistory(t *testing.T) {
 		code int
 		want []string
 	}{
-		{nil, 0, []string{"run  started ", "1    20", "native     native ", "558    3/3          556     0       100.0%", "558    3/3          534     22"}},
-		{[]string{"--json"}, 0, []string{`{"id":1,"started":"20`, `"functions":3,"implemented":3,"passed":556,"failed":0,"unsupported":0,"skipped":0,"unrecorded":2}`}},
-		{[]string{"3"}, 0, []string{"run        3, 20", `flags      {"timeout":"2m0s"}`, "tanh      18       0  100.0%", "neg     498      22   95.8%", "functions   3 of 3 implemented", "fault many::neg_519.pth (float32)\n  "}},
+		{nil, 0, []string{"run  started ", "1    20", "conform run  native      native ", "558    556     0       0 ", "558    534     22 ", "with 3"}},
+		{[]string{"--json"}, 0, []string{`{"id":1,"command":"plumb conform run","arguments":[`, `"functions":3,"implemented":3},"passed":556,"failed":0,"unsupported":0,"skipped":0,"unrecorded":2}`}},
+		{[]string{"3"}, 0, []string{"run        3, 20", "ended: with 3", `flags      {"timeout":"2m0s"}`, "tanh      18       0  100.0%", "neg     498      22   95.8%", "functions   3 of 3 implemented", "fault many::neg_519.pth (float32)\n  "}},
 		{[]string{"2", "--json"}, 0, []string{`{"run":{"id":2,`, `"device-config\":\"`, `"outcome":"skipped"`, `"dtypes":"float32","outcome":"passed","verdict":"aligned","compared":`}},
 		{[]string{"--diff", "1", "3"}, 1, []string{"newly failing:\n  many::neg_498.pth: fault, was aligned\n    ", "from run 1 to 3: 22 newly failing, 0 no longer judged, 0 newly passing, 0 changed otherwise\n"}},
 		{[]string{"--diff", "3", "1"}, 0, []string{"newly passing:\n  many::neg_498.pth: aligned, was fault\n", "from run 3 to 1: 0 newly failing, 0 no longer judged, 22 newly passing,"}},
 		{[]string{"--diff", "1", "2"}, exitNothing, []string{"no longer judged:\n  act::relu_3.pth: skipped, was aligned\n", "only in run 1: 6\n", "3 no longer judged"}},
 		{[]string{"--diff", "2", "1"}, 0, []string{"newly passing:\n  act::relu_3.pth: aligned, was skipped\n"}},
 		{[]string{"--diff", "4", "5"}, exitNothing, []string{"from run 4 to 5: 0 newly failing"}},
-		{[]string{"--diff", "1", "3", "--json"}, 1, []string{`{"case":"many::neg_498.pth","function":"neg","change":"newly failing","before":"aligned","after":"fault","reason":"`}},
+		{[]string{"--diff", "1", "3", "--json"}, 1, []string{`{"test":"neg","case":"many::neg_498.pth","number":`, `"subject":"native","change":"newly failing","before":"aligned","after":"fault","reason":"`}},
 	}
 	for _, tt := range tests {
 		out, _, err := conformed(t, append([]string{"history"}, tt.args...)...)
@@ -228,7 +229,7 @@ func TestConformStoreMistakes(t *testing.T) {
 		{"there is no directory ", []string{"run", "--baseline", dir, "--junit", filepath.Join(dir, "none", "j.xml")}},
 		{"results.db: open: file is not a database", []string{"history", "--store", text}},
 		{"none.db: no such file", []string{"history", "--store", filepath.Join(dir, "none.db")}},
-		{"history needs --store FILE", []string{"history"}},
+		{"there is no results store: $PLUMB_STORE is none", []string{"history"}},
 		{"has no runs", []string{"history", "last", "--store", empty}},
 		{"--diff compares two runs, not 1", []string{"history", "--diff", "1", "--store", empty}},
 		{"--diff compares two", []string{"history", "1", "2", "--store", empty}},

@@ -254,9 +254,9 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 	everyCommand(newRoot(), func(cmd *cobra.Command) {
 		shown, most := 0, 30
 		switch cmd.CommandPath() { // what they are told are promises, modes and reports, in groups
-		case "plumb kernel":
+		case "plumb run", "plumb ops run":
 			most = 32
-		case "plumb conform run":
+		case "plumb kernel", "plumb conform run":
 			most = 33
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -1,14 +1,17 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -16,6 +19,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/backend"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/store"
 	"plumb/internal/onekernel"
 	"plumb/internal/stopwatch"
 )
@@ -27,6 +32,7 @@ type kernelFlags struct {
 	json, quiet bool
 	verbose     bool
 	bundle      string
+	kept        keeping
 }
 
 // longestLine bounds the line of a call, in bytes.
@@ -104,6 +110,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.BoolVarP(&f.quiet, "quiet", "q", false, "print the verdict only")
 		fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per call")
 		fl.Var(folder(&f.bundle), "bundle", "the folder of what reproduces a finding (default: one in the user's cache; none writes none)")
+		f.kept.flag(fl)
 	})
 	bars(cmd, "grad", "no-grad")
 	bars(cmd, "gradgrad", "grad", "no-grad")
@@ -121,6 +128,17 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	} else if err != nil {
 		return usage(err)
 	}
+	if err := f.kept.open(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	f.kept.begin(&store.Run{Command: "plumb kernel", Seed: f.Seed, Subjects: []store.Subject{{Name: f.Against}, {Name: f.subject()}}})
+	rep, err := f.judge(cmd, cfg)
+	f.store(rep, err)
+	return err
+}
+
+// judge judges the kernel and reports.
+func (f *kernelFlags) judge(cmd *cobra.Command, cfg *onekernel.Config) (*onekernel.Report, error) {
 	began := stopwatch.CPUTime()
 	cfg.Own = func() time.Duration { return stopwatch.CPUTime() - began }
 	if f.verbose {
@@ -128,23 +146,59 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	rep, err := onekernel.Judge(cmd.Context(), *cfg)
 	if mistake := (*onekernel.Mistake)(nil); errors.As(err, &mistake) {
-		return usage(err)
+		return nil, usage(err)
 	} else if err != nil {
-		return harness(err)
+		return nil, harness(err)
 	}
 	if err := f.keep(cmd.Context(), rep, cfg); err != nil {
-		return harness(err)
+		return rep, harness(err)
 	}
 	if err := f.print(cmd.OutOrStdout(), rep); err != nil {
-		return err
+		return rep, err
 	}
 	switch {
 	case f.Passes(rep):
-		return nil
+		return rep, nil
 	case rep.Verdict == onekernel.Nothing:
-		return &exitError{exitNothing, nil}
+		return rep, &exitError{exitNothing, nil}
 	}
-	return &exitError{exitFindings, nil}
+	return rep, &exitError{exitFindings, nil}
+}
+
+// subject names what is judged.
+func (f *kernelFlags) subject() string { return cmp.Or(f.Kernel, f.Op) }
+
+// store keeps the verdict; err is how the command ends.
+func (f *kernelFlags) store(rep *onekernel.Report, err error) {
+	defer func() { f.kept.end(rep != nil, err) }()
+	if rep == nil {
+		return
+	}
+	c := store.Case{
+		Test: "kernel::" + rep.Kernel, Subject: f.subject(), Operators: []string{operatorOf(rep.Against)}, DTypes: strings.Join(rep.Tried.DTypes, " "),
+		Outcome: report.Failed, Word: string(rep.Verdict), Compared: rep.Tried.Cases, Worst: math.NaN(), Elapsed: time.Duration(rep.Seconds * float64(time.Second)),
+	}
+	switch {
+	case rep.Verdict == onekernel.Nothing:
+		c.Outcome = report.Unsupported
+	case f.Passes(rep):
+		c.Outcome = report.Passed
+	}
+	bundle := ""
+	if rep.Smallest != nil {
+		c.Text, c.Reason = rep.Smallest.Program, rep.Smallest.Reason
+	}
+	if rep.Bundle != nil {
+		bundle = rep.Bundle.Dir
+	}
+	f.kept.subjects([]store.Subject{{Name: f.Against, Version: rep.Reference}, {Name: f.subject()}})
+	f.kept.add(c)
+	if c.Outcome != report.Failed {
+		return
+	}
+	for _, r := range rep.Reasons {
+		f.kept.sight(&store.Sighting{Subject: f.subject(), Operator: c.Operators[0], What: string(rep.Verdict) + ": " + r.Kind, Test: c.Test, Cases: max(r.Cases, 1), Reason: r.Text, Program: c.Text, Bundle: bundle})
+	}
 }
 
 // seed takes the seed that was given, or a new one.

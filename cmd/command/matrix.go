@@ -63,6 +63,7 @@ candidates come side by side. What shows a finding: plumb ops run.`,
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		jsonFlag(fl, &r.asJSON, "print the matrix as one object")
 		fl.BoolVar(&r.asCSV, "csv", false, "print a line of each operator and candidate, by commas")
+		r.reports.kept.flag(fl)
 	})
 	bars(cmd, "json", "csv")
 	r.picking.restrict(cmd)

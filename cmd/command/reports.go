@@ -20,6 +20,7 @@ type reports struct {
 	junit     string
 	durations int
 	record    string
+	kept      keeping
 }
 
 func (f *reports) register(cmd *cobra.Command) {
@@ -29,6 +30,7 @@ func (f *reports) register(cmd *cobra.Command) {
 		jsonFlag(fl, &f.json, "one JSON object per case and line, the summary last")
 		fl.Var(outFile(&f.junit), "junit", "write JUnit XML for CI systems to this file: a testsuite per test")
 		fl.Var(wholeNumber(&f.durations, 1), "durations", "print this many tests, those that ran longest on reference and candidates")
+		f.kept.flag(fl)
 		fl.Var(outFile(&f.record), "record", "save the cases and the reference's results in this file, for --reference recorded:FILE")
 	})
 	bars(cmd, "json", "verbose", "durations")

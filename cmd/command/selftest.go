@@ -56,7 +56,12 @@ found in the operators without a fault, else 1.`,
 			if len(s.mutants) == 0 {
 				return usage(fmt.Errorf("no mutant's name contains %q", filter))
 			}
-			return s.run(cmd.Context())
+			if err := s.kept.open(s.err); err != nil {
+				return err
+			}
+			err := s.run(cmd.Context())
+			s.keep(err)
+			return err
 		},
 	}
 	fl := cmd.Flags()
@@ -69,6 +74,7 @@ found in the operators without a fault, else 1.`,
 	jsonFlag(fl, &s.json, "one JSON object per mutant and line, the summary last")
 	fl.Var(wholeNumber(&s.proofs, 0), "prove", "how many times the bundle of each finding is run again in a fresh process")
 	fl.BoolVar(&s.conform, "conform", false, "run the shipped conformance suite, as conform run does, instead of the suites of tests")
+	s.kept.flag(fl)
 	s.judging.settings.flag(fl)
 	bars(cmd, "json", "verbose")
 	bars(cmd, "conform", "reference", "python", "number", "seed", "shapes", "jobs", "prove", "set")
@@ -86,6 +92,7 @@ type selftest struct {
 	conform  bool // by the shipped conformance suite
 	proofs   int  // fresh processes in which each finding's bundle is run
 	out, err io.Writer
+	kept     keeping
 	matches  keyword // the tests that are run
 
 	mutants []*mutantRun

@@ -1,13 +1,17 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"plumb/backend/open"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/store"
 	"plumb/internal/find/bundle"
 	"plumb/internal/mutants"
 	"plumb/internal/stopwatch"
@@ -198,4 +202,26 @@ func (s *selftest) print(sum *selftestSummary) {
 	}
 	fmt.Fprintf(s.out, "== %d of %d mutants found, %s, %d false findings in %d cases of the table without a fault ==\n", sum.Found, sum.Planted, shrunk, sum.False, sum.Cases)
 	fmt.Fprintf(s.out, "medians: %.0f runs and %.3fs to find, %.0f runs and %.2fs to shrink; %.1fs against %s, seed %d\n", sum.FindRuns, sum.FindSeconds, sum.ShrinkRuns, sum.ShrinkSeconds, sum.Seconds, sum.Reference, sum.Seed)
+}
+
+// keep keeps the faults and whether each was found; err is how the command ends.
+func (s *selftest) keep(err error) {
+	s.kept.begin(&store.Run{Command: "plumb selftest", Seed: s.cases.seed, Subjects: []store.Subject{{Name: cmp.Or(s.subjects.reference, "recorded"), Version: s.referenceName()}, {Name: "native, with faults"}}})
+	for i, m := range s.mutants {
+		c := store.Case{
+			Test: "selftest::" + m.In, Name: m.Name, Number: i, Subject: "native, with faults", Operators: []string{operatorOf(m.In)},
+			Outcome: report.Failed, Word: "missed", Kind: string(m.Kind), Worst: math.NaN(), Elapsed: m.elapsed,
+		}
+		switch r := m.found; {
+		case m.err != nil:
+			c.Word, c.Reason = "error", m.err.Error()
+		case r != nil:
+			c.Outcome, c.Word, c.Reason = report.Passed, "found", r.Verdict.Reason
+		}
+		s.kept.add(c)
+	}
+	for _, r := range s.control {
+		s.kept.record(r)
+	}
+	s.kept.end(codeOf(err) != exitFault, err)
 }

@@ -16,6 +16,7 @@ import (
 	"plumb/backend/recorded"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/store"
 	"plumb/internal/find/finding"
 	"plumb/internal/judge/verdict"
 )
@@ -42,6 +43,7 @@ type session struct {
 	progress  progress
 	recorded  []recorded.Case // for --record
 	beyond    int             // cases that the reference does not support
+	found     []*finding.Finding
 }
 
 // observer sees the records and the ends of a session's tests.
@@ -99,7 +101,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	s.gauges.judge = s.cfg.Judge
 	s.cases.sigs = s.subjects.signatures(s.cfg)
 	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
-	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.cases.settleShapes, s.onRecord, s.onEnd
+	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.onOpen, s.onRecord, s.onEnd
 	return nil
 }
 
@@ -143,7 +145,15 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	if s.accepted, err = openKnown(s.judging.known, s.judging.clean, s.err); err != nil {
 		return err
 	}
+	if err := s.reports.kept.open(s.err); err != nil {
+		return err
+	}
+	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: s.storedSubjects(backend.Info{}, make([]backend.Info, len(s.subjects.candidates)))})
+	complete := false
+	defer func() { s.reports.kept.end(complete, err) }()
 	err = s.judge(ctx)
+	complete = err == nil
+	s.reports.kept.findings(s.found, s.collector.Groups())
 	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
 	if timed {
 		s.summary.Covered = s.progress.budget.covered()
@@ -185,9 +195,25 @@ func (s *session) minimise(ctx context.Context) error {
 	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err}
 	found, err := m.minimise(ctx, groups)
 	if err == nil {
+		s.found = found
 		s.sink.Findings(found)
 	}
 	return err
+}
+
+// onOpen is told what the subjects are.
+func (s *session) onOpen(reference backend.Info, candidates []backend.Info) {
+	s.cases.settleShapes(candidates)
+	s.reports.kept.subjects(s.storedSubjects(reference, candidates))
+}
+
+// storedSubjects are the subjects as the store keeps them.
+func (s *session) storedSubjects(reference backend.Info, candidates []backend.Info) []store.Subject {
+	all := []store.Subject{subjectOf(s.subjects.reference, reference)}
+	for i, info := range candidates {
+		all = append(all, subjectOf(s.subjects.candidates[i], info))
+	}
+	return all
 }
 
 // conclude ends the command: err is what ended the cases.
@@ -238,6 +264,7 @@ func (s *session) onRecord(rec *verdict.Record) {
 	}
 	s.accepted.excuse(rec)
 	s.summary.Add(rec)
+	s.reports.kept.record(rec)
 	s.gauges.record(rec)
 	s.collector.Record(rec, rec.Verdict.Word.IsFinding())
 	s.sink.Record(rec)

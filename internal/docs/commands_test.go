@@ -33,6 +33,7 @@ func TestCommands(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) { commands(t, page) })
 	}

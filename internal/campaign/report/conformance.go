@@ -143,6 +143,19 @@ const (
 	Unrecorded  Outcome = "unrecorded"
 )
 
+// OutcomeOf is what the verdict on a drawn case counts as.
+func OutcomeOf(word verdict.Word) Outcome {
+	switch {
+	case word == "", word == verdict.Skipped:
+		return Skipped
+	case word == verdict.Unsupported:
+		return Unsupported
+	case word.IsFinding():
+		return Failed
+	}
+	return Passed
+}
+
 // Outcome is what a verdict counts as.
 func (one *ConformanceCase) Outcome() Outcome {
 	switch {

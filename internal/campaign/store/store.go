@@ -1,8 +1,8 @@
-// Package store keeps the results of conformance runs in a SQLite file: a row
-// per run and a row per judged variant of a case, for histories and to go on
-// with a run that was interrupted. It holds text and numbers alone; nothing in
-// a file is executed, and one whose tables are not exactly those of this
-// package is refused.
+// Package store keeps the results of runs in a SQLite file: a row per run, a row
+// per judged case, and totals of these, for histories, trends, and to go on with a
+// run that was interrupted. It holds text and numbers alone; nothing in a file is
+// executed, and one whose tables are not exactly those of this package is
+// refused.
 package store
 
 import (
@@ -12,72 +12,26 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"modernc.org/sqlite" // registers itself as a driver
 )
 
-// Version is the version of the tables that this package writes and the newest
-// that it reads. It is the file's user_version.
-const Version = 1
-
 // application is the file's application_id: "Plmb".
 const application = 0x506c6d62
 
 // The most that a file may make a reader hold.
 const (
-	maxValue  = 1 << 20 // bytes of one value or row
-	maxReason = 4 << 10 // bytes of a reason that is written
-	maxName   = 1 << 10 // of other texts
+	maxValue     = 1 << 20 // bytes of one value or row
+	maxReason    = 4 << 10 // bytes of a reason that is written
+	maxName      = 1 << 10 // of other texts
+	maxProgram   = 64 << 10
+	maxArguments = 256
 )
 
 const limitLength = 0 // SQLITE_LIMIT_LENGTH
-
-// tables are the statements that make the tables of a file, by name.
-var tables = map[string]string{
-	"runs": `CREATE TABLE runs (
-  id INTEGER PRIMARY KEY,
-  started TEXT NOT NULL,            -- RFC 3339, UTC
-  elapsed_ms INTEGER NOT NULL,
-  complete INTEGER NOT NULL,        -- 1 where every case is in results
-  config TEXT NOT NULL,
-  config_sha256 TEXT NOT NULL,
-  baseline_sha256 TEXT NOT NULL,    -- of the manifest
-  candidate TEXT NOT NULL,
-  candidate_version TEXT NOT NULL,
-  reference TEXT NOT NULL,
-  reference_version TEXT NOT NULL,
-  flags TEXT NOT NULL,              -- JSON: what changes verdicts
-  seed TEXT NOT NULL,
-  plumb TEXT NOT NULL,
-  functions INTEGER NOT NULL,       -- of which the reference computed a case
-  implemented INTEGER NOT NULL,     -- of these
-  passed INTEGER NOT NULL,
-  failed INTEGER NOT NULL,
-  unsupported INTEGER NOT NULL,
-  skipped INTEGER NOT NULL,
-  unrecorded INTEGER NOT NULL
-) STRICT`,
-	"results": `CREATE TABLE results (
-  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-  case_name TEXT NOT NULL,
-  variant TEXT NOT NULL,            -- '' or 'inplace'
-  position INTEGER NOT NULL,        -- of the case in the baseline
-  function TEXT NOT NULL,
-  dtypes TEXT NOT NULL,             -- of the arguments, distinct, in order
-  outcome TEXT NOT NULL,            -- passed failed unsupported skipped unrecorded
-  word TEXT NOT NULL,               -- the verdict; '' of a skipped case
-  reason TEXT NOT NULL,
-  lenient TEXT NOT NULL,            -- what DIOPI's comparison says: passes fails
-  compared INTEGER NOT NULL,        -- tensors
-  drawn INTEGER NOT NULL,           -- of these, judged by statistics
-  worst REAL,                       -- observed error / limit
-  worst_at TEXT NOT NULL,
-  elapsed_us INTEGER,               -- of the candidate
-  PRIMARY KEY (run, case_name, variant)
-) STRICT, WITHOUT ROWID`,
-}
 
 // Store is an opened file. It is used by one goroutine at a time; other
 // processes may read and write the file meanwhile.
@@ -87,16 +41,34 @@ type Store struct {
 	conn *sql.Conn
 }
 
-// Open opens a file to write to, and makes it where there is none.
+// Open opens a file to write to, and makes it where there is none. A file of an
+// earlier version becomes one of this.
 func Open(path string) (*Store, error) { return open(path, "rwc") }
 
-// Read opens a file that exists; nothing is written to it.
+// Read opens a file that exists; nothing is written to it, unless it is of an
+// earlier version: it becomes one of this.
 func Read(path string) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("results store: %w", err)
 	}
+	s, err := open(path, "rw&_pragma=query_only(1)")
+	if !errors.As(err, new(earlier)) {
+		return s, err
+	}
+	if s, err = open(path, "rw"); err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
 	return open(path, "rw&_pragma=query_only(1)")
 }
+
+// earlier is the version of a file whose tables have to be made anew.
+type earlier int
+
+// Error says which version it is.
+func (v earlier) Error() string { return fmt.Sprintf("it has version %d of the tables", int(v)) }
 
 func open(path, mode string) (_ *Store, err error) {
 	s := &Store{path: path}
@@ -119,11 +91,16 @@ func open(path, mode string) (_ *Store, err error) {
 	if _, err = sqlite.Limit(s.conn, limitLength, maxValue); err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(mode, "rwc") {
+	if mode == "rwc" {
 		err = s.create(ctx)
 	}
 	if err == nil {
 		err = s.check(ctx)
+	}
+	if errors.As(err, new(earlier)) && !strings.Contains(mode, "query_only") {
+		if err = s.migrate(ctx); err == nil {
+			err = s.check(ctx)
+		}
 	}
 	return s, err
 }
@@ -135,13 +112,26 @@ func (s *Store) create(ctx context.Context) error {
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&objects); err != nil || objects > 0 {
 			return err
 		}
-		for _, text := range []string{tables["runs"], tables["results"], fmt.Sprintf(`PRAGMA application_id = %d`, application), fmt.Sprintf(`PRAGMA user_version = %d`, Version)} {
-			if _, err := tx.ExecContext(ctx, text); err != nil {
-				return err
-			}
-		}
-		return nil
+		return execute(ctx, tx, statements())
 	})
+}
+
+// statements make all of a file.
+func statements() []string {
+	var texts []string
+	for _, o := range tables {
+		texts = append(texts, o.text)
+	}
+	return append(texts, marks()...)
+}
+
+func execute(ctx context.Context, tx *sql.Tx, texts []string) error {
+	for _, text := range texts {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check refuses a file that is not exactly what create makes.
@@ -159,31 +149,34 @@ func (s *Store) check(ctx context.Context) error {
 	case version < 1 || version > Version:
 		return fmt.Errorf("it has version %d of the tables; this Plumb reads up to %d", version, Version)
 	}
-	return s.checkTables(ctx)
+	if err := s.checkTables(ctx, version); err != nil || version == Version {
+		return err
+	}
+	return earlier(version)
 }
 
-func (s *Store) checkTables(ctx context.Context) error {
-	rows, err := s.conn.QueryContext(ctx, `SELECT name, coalesce(sql, '') FROM sqlite_schema`)
+func (s *Store) checkTables(ctx context.Context, version int) error {
+	rows, err := s.conn.QueryContext(ctx, `SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT GLOB 'sqlite_autoindex_*'`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	found := 0
+	want, found := tablesOf(version), 0
 	for rows.Next() {
-		var name, text string
-		if err := rows.Scan(&name, &text); err != nil {
+		var o object
+		if err := rows.Scan(&o.name, &o.text); err != nil {
 			return err
 		}
-		if want, ok := tables[name]; !ok || text != want {
-			return fmt.Errorf("its %q is none of the tables of version %d", name, Version)
+		if !slices.Contains(want, o) {
+			return fmt.Errorf("its %q is none of the tables of version %d", o.name, version)
 		}
 		found++
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if found != len(tables) {
-		return fmt.Errorf("it lacks tables of version %d", Version)
+	if found != len(want) {
+		return fmt.Errorf("it lacks tables of version %d", version)
 	}
 	return nil
 }

@@ -21,13 +21,18 @@ var started = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
 
 func exampleRun() *Run {
 	return &Run{
-		Started: started, Config: "config.py", ConfigSHA256: "c0", Baseline: "b0", Candidate: "native", CandidateVersion: "1",
-		Reference: "torch", ReferenceVersion: "1.13.1", Flags: `{"forward":true}`, Seed: math.MaxUint64, Plumb: "dev",
+		Command: "plumb conform run", Args: []string{"conform", "run", "--fname", "<b>"}, Started: started, Seed: math.MaxUint64, Plumb: "dev",
+		Environment: map[string]string{"os": "linux"},
+		Subjects:    []Subject{{"torch", "1.13.1"}, {"native", "1"}},
+		Recording:   &Recording{Config: "config.py", ConfigSHA256: "c0", Baseline: "b0", Flags: `{"forward":true}`},
 	}
 }
 
-func result(i int, function string, o report.Outcome, word string) Result {
-	return Result{Case: fmt.Sprintf("%s_%d", function, i), Position: i, Function: function, DTypes: "float32 int64", Outcome: o, Word: word, Compared: 2, Worst: 0.5, WorstAt: "grad x", Elapsed: 3 * time.Millisecond}
+func result(i int, function string, o report.Outcome, word string) Case {
+	return Case{
+		Test: function, Name: fmt.Sprintf("%s_%d", function, i), Number: i, Subject: "native", Operators: []string{function}, DTypes: "float32 int64",
+		Outcome: o, Word: word, Compared: 2, Worst: 0.5, WorstAt: "grad x", Elapsed: 3 * time.Millisecond, Reference: time.Millisecond,
+	}
 }
 
 func open2(t *testing.T, path string) *Store {
@@ -40,7 +45,7 @@ func open2(t *testing.T, path string) *Store {
 	return s
 }
 
-func write(t *testing.T, s *Store, r *Run, complete bool, results ...Result) *Writer {
+func write(t *testing.T, s *Store, r *Run, complete bool, results ...Case) *Writer {
 	t.Helper()
 	w, err := s.Begin(r)
 	if err != nil {
@@ -51,7 +56,7 @@ func write(t *testing.T, s *Store, r *Run, complete bool, results ...Result) *Wr
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(complete); err != nil {
+	if err := w.End(complete, 0); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -66,9 +71,9 @@ func collect[T any](t *testing.T, walk func(func(*T) error) error) []T {
 	return out
 }
 
-func results(t *testing.T, s *Store, run int64) []Result {
+func results(t *testing.T, s *Store, run int64) []Case {
 	t.Helper()
-	return collect(t, func(each func(*Result) error) error { return s.Results(run, each) })
+	return collect(t, func(each func(*Case) error) error { return s.Cases(run, each) })
 }
 
 // TestWhatIsWrittenIsRead: a run and its results come back as they were, in the
@@ -76,7 +81,7 @@ func results(t *testing.T, s *Store, run int64) []Result {
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c%20#.db")
 	s := open2(t, path)
-	want := []Result{
+	want := []Case{
 		result(0, "relu", report.Passed, "aligned"), result(1, "relu", report.Failed, "misaligned"), result(2, "nms", report.Unrecorded, "rejected"),
 		result(3, "conv", report.Unsupported, "unsupported"), result(4, "conv", report.Skipped, ""), result(10, "add", report.Passed, "known"),
 	}
@@ -84,7 +89,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	want[4].Worst, want[4].Elapsed, want[4].Compared = math.NaN(), 0, 0
 	inPlace := want[0]
 	inPlace.Variant = "inplace"
-	want = append(want[:1:1], append([]Result{inPlace}, want[1:]...)...)
+	want = append(want[:1:1], append([]Case{inPlace}, want[1:]...)...)
+	want[2].Program, want[2].Text, want[2].Mode, want[2].Kind = "0123456789abcdef", "x = 1\n", "eager, graph", "value"
 	write(t, s, exampleRun(), true, want...)
 
 	if err := s.Close(); err != nil {
@@ -102,10 +108,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r := exampleRun()
-	r.ID, r.Complete = 1, true
-	r.Counts = Counts{Functions: 3, Implemented: 2, Passed: 3, Failed: 1, Unsupported: 1, Skipped: 1, Unrecorded: 1}
+	r.ID, r.Complete, r.Exit = 1, true, new(int)
+	r.Counts = Counts{Passed: 3, Failed: 1, Unsupported: 1, Skipped: 1, Unrecorded: 1}
+	r.Recording.Functions, r.Recording.Implemented = 3, 2
 	runs := collect(t, s.Runs)
-	if diff := cmp.Diff([]Run{*r}, runs, cmpopts.IgnoreFields(Run{}, "Elapsed")); diff != "" {
+	if diff := cmp.Diff([]Run{*r}, runs, cmpopts.IgnoreFields(Run{}, "Elapsed", "Ended")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if got := r.PassRate(); got != 0.75 || r.Cases() != 7 {
@@ -149,11 +156,11 @@ func TestDiff(t *testing.T) {
 		result(3, "a", report.Failed, "timeout"), result(4, "a", report.Failed, "misaligned"), result(5, "a", report.Skipped, ""), result(7, "a", report.Passed, "aligned"), result(8, "a", report.Passed, "aligned"))
 	got := collect(t, func(each func(*Change) error) error { return s.Diff(1, 2, each) })
 	want := []Change{
-		{Case: "a_3", Function: "a", Kind: NewlyFailing, Before: "aligned", After: "timeout"},
-		{Case: "a_4", Function: "a", Kind: NewlyFailing, Before: "unsupported", After: "misaligned"},
-		{Case: "a_5", Function: "a", Kind: NoLongerJudged, Before: "aligned", After: "skipped"},
-		{Case: "a_1", Function: "a", Kind: NewlyPassing, Before: "misaligned", After: "aligned"},
-		{Case: "a_2", Function: "a", Kind: Changed, Before: "misaligned", After: "crash"},
+		{Test: "a", Subject: "native", Case: "a_3", Number: 3, Kind: NewlyFailing, Before: "aligned", After: "timeout"},
+		{Test: "a", Subject: "native", Case: "a_4", Number: 4, Kind: NewlyFailing, Before: "unsupported", After: "misaligned"},
+		{Test: "a", Subject: "native", Case: "a_5", Number: 5, Kind: NoLongerJudged, Before: "aligned", After: "skipped"},
+		{Test: "a", Subject: "native", Case: "a_1", Number: 1, Kind: NewlyPassing, Before: "misaligned", After: "aligned"},
+		{Test: "a", Subject: "native", Case: "a_2", Number: 2, Kind: Changed, Before: "misaligned", After: "crash"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -177,8 +184,8 @@ func TestUnfinished(t *testing.T) {
 	}
 	write(t, s, exampleRun(), false, result(0, "a", report.Passed, "aligned"), result(1, "b", report.Failed, "crash"))
 	for name, change := range map[string]func(*Run){
-		"baseline": func(r *Run) { r.Baseline = "b1" }, "candidate": func(r *Run) { r.Candidate = "torch" },
-		"version": func(r *Run) { r.CandidateVersion = "2" }, "flags": func(r *Run) { r.Flags = "{}" }, "plumb": func(r *Run) { r.Plumb = "v2" },
+		"baseline": func(r *Run) { r.Recording.Baseline = "b1" }, "candidate": func(r *Run) { r.Subjects[1].Name = "torch" },
+		"version": func(r *Run) { r.Subjects[1].Version = "2" }, "flags": func(r *Run) { r.Recording.Flags = "{}" }, "plumb": func(r *Run) { r.Plumb = "v2" },
 	} {
 		r := exampleRun()
 		change(r)
@@ -191,25 +198,19 @@ func TestUnfinished(t *testing.T) {
 		t.Fatalf("%v, %v", found, err)
 	}
 	var replayed []string
-	w, err := s.Resume(found, func(r *Result) error { replayed = append(replayed, r.Case); return nil })
+	w, err := s.Resume(found, func(r *Case) error { replayed = append(replayed, r.Name); return nil })
 	if err != nil || len(replayed) != 2 {
 		t.Fatalf("%v, %v", replayed, err)
 	}
 	if err := w.Add(result(2, "b", report.Passed, "aligned")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(true); err != nil {
+	if err := w.End(true, 0); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Run("2")
-	if err != nil || !r.Complete || r.Counts != (Counts{Functions: 2, Implemented: 2, Passed: 2, Failed: 1}) {
+	if err != nil || !r.Complete || r.Counts != (Counts{Passed: 2, Failed: 1}) || r.Recording.Implemented != 2 {
 		t.Errorf("%+v, %v", r, err)
-	}
-	if err := w.Add(result(2, "b", report.Passed, "aligned")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(true); err == nil || !strings.Contains(err.Error(), "s.db: write results:") {
-		t.Errorf("%v: a case has two results", err)
 	}
 }
 
@@ -224,7 +225,7 @@ func TestCasesAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	for i := range 3*batchResults + 7 {
+	for i := range 3*batchCases + 7 {
 		r := result((i+1)/2, "f", report.Passed, "aligned") // the first case has one variant
 		r.Variant = []string{"", "inplace"}[(i+1)%2]
 		if err := w.Add(r); err != nil {
@@ -236,7 +237,7 @@ func TestCasesAreWhole(t *testing.T) {
 			}
 		}
 	}
-	if seen < batchResults || len(w.batch) > batchResults+1 {
+	if seen < batchCases || len(w.batch) > batchCases+1 {
 		t.Errorf("%d results are in the file, %d wait", seen, len(w.batch))
 	}
 }
@@ -259,7 +260,7 @@ func TestTwoWriters(t *testing.T) {
 					err = w.Add(result(i, "f", report.Passed, "aligned"))
 				}
 				if err == nil {
-					err = w.Close(true)
+					err = w.End(true, 0)
 				}
 				if err != nil {
 					t.Error(err)
@@ -324,12 +325,12 @@ func TestForeignFiles(t *testing.T) {
 			}
 		}},
 		{"another program's", "a database of another program", command(`CREATE TABLE t (x)`)},
-		{"newer", "it has version 2 of the tables; this Plumb reads up to 1", stored(command(`PRAGMA user_version = 2`))},
+		{"newer", "it has version 3 of the tables; this Plumb reads up to 2", stored(command(`PRAGMA user_version = 3`))},
 		{"older", "it has version 0 of the tables", stored(command(`PRAGMA user_version = 0`))},
-		{"trigger", `its "t" is none of the tables of version 1`, stored(command(`CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM runs; END`))},
-		{"view", `its "runs" is none of the tables`, stored(command(`DROP TABLE results`, `DROP TABLE runs`, `CREATE VIEW runs AS SELECT 1`))},
+		{"trigger", `its "t" is none of the tables of version 2`, stored(command(`CREATE TRIGGER t AFTER INSERT ON cases BEGIN DELETE FROM runs; END`))},
+		{"view", `its "runs" is none of the tables`, stored(command(`DROP TABLE runs`, `CREATE VIEW runs AS SELECT 1`))},
 		{"column", `its "runs" is none of the tables`, stored(command(`ALTER TABLE runs ADD COLUMN x TEXT`))},
-		{"lacking", "it lacks tables of version 1", stored(command(`DROP TABLE results`))},
+		{"lacking", "it lacks tables of version 2", stored(command(`DROP TABLE details`))},
 		{"cut", "malformed", stored(func(t *testing.T, path string) {
 			if err := os.Truncate(path, 5000); err != nil {
 				t.Fatal(err)
@@ -366,16 +367,16 @@ func TestForeignFiles(t *testing.T) {
 func TestHugeValuesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := open2(t, path)
-	write(t, s, exampleRun(), true, result(0, "f", report.Passed, "aligned"))
+	write(t, s, exampleRun(), true, result(0, "f", report.Failed, "crash"))
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`UPDATE results SET reason = printf('%.*c', ?, 'x')`, 8*maxValue); err != nil {
+	if _, err := db.Exec(`INSERT INTO details (run, n, kind, lenient, program, reason) SELECT 1, 0, '', '', '', printf('%.*c', ?, 'x')`, 8*maxValue); err != nil {
 		t.Fatal(err)
 	}
-	err = s.Results(1, func(*Result) error { return nil })
+	err = s.Cases(1, func(*Case) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "too big") {
 		t.Errorf("%v", err)
 	}

@@ -3,39 +3,76 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"plumb/internal/campaign/report"
 )
 
-// Run is a run of a conformance baseline.
+// Run is one run of a command that judges.
 type Run struct {
-	ID       int64     `json:"id"`
-	Started  time.Time `json:"started"`
+	ID      int64     `json:"id"`
+	Command string    `json:"command"` // "plumb run"
+	Args    []string  `json:"arguments"`
+	Started time.Time `json:"started"`
+	// Ended is zero, and Exit nil, of a run that is under way or was killed.
+	Ended    time.Time `json:"ended,omitzero"`
 	Elapsed  float64   `json:"seconds"`
 	Complete bool      `json:"complete"` // every case has its results
-	// Config is the name of the baseline's config, ConfigSHA256 that of its text,
-	// Baseline that of the baseline's manifest.
-	Config           string `json:"config"`
-	ConfigSHA256     string `json:"config_sha256"`
-	Baseline         string `json:"baseline_sha256"`
-	Candidate        string `json:"candidate"`
-	CandidateVersion string `json:"candidate_version"`
-	Reference        string `json:"reference"`
-	ReferenceVersion string `json:"reference_version"`
-	Flags            string `json:"flags"` // JSON: all that changes verdicts
-	Seed             uint64 `json:"seed"`
-	Plumb            string `json:"plumb"` // version
+	Exit     *int      `json:"exit,omitempty"`
+	Seed     uint64    `json:"seed"`
+	Plumb    string    `json:"plumb"` // version and build
+	// Environment says on what it ran.
+	Environment map[string]string `json:"environment,omitempty"`
+	Subjects    []Subject         `json:"subjects"`            // the reference first
+	Recording   *Recording        `json:"recording,omitempty"` // of conform run
 	Counts
 }
 
-// Counts are what a vendor's report counts of a run.
+// Subject is the reference or a candidate of a run.
+type Subject struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Reference is the first subject.
+func (r *Run) Reference() Subject {
+	if len(r.Subjects) == 0 {
+		return Subject{}
+	}
+	return r.Subjects[0]
+}
+
+// Candidates are the other subjects.
+func (r *Run) Candidates() []Subject { return r.Subjects[min(1, len(r.Subjects)):] }
+
+// Interrupted says that the run did not come to its end, or has not yet.
+func (r *Run) Interrupted() bool { return !r.Complete }
+
+// Recording is what a conformance run judged by.
+type Recording struct {
+	// Config is the name of the baseline's config, ConfigSHA256 that of its text,
+	// Baseline that of the baseline's manifest.
+	Config       string `json:"config"`
+	ConfigSHA256 string `json:"config_sha256"`
+	Baseline     string `json:"baseline_sha256"`
+	Flags        string `json:"flags"` // JSON: all that changes verdicts
+	// Functions are those of which a case was recorded; Implemented are those of
+	// them of which the candidate computed a case, or failed one.
+	Functions   int `json:"functions"`
+	Implemented int `json:"implemented"`
+}
+
+// ImplementedRate is the share of the functions that the candidate implements.
+func (r *Recording) ImplementedRate() float64 { return share(r.Implemented, r.Functions) }
+
+// Counts are the cases of a run.
 type Counts struct {
-	Functions   int `json:"functions"`   // of which a case was recorded
-	Implemented int `json:"implemented"` // of these: computed a case, or failed one
 	Passed      int `json:"passed"`
 	Failed      int `json:"failed"`
 	Unsupported int `json:"unsupported"`
@@ -46,10 +83,10 @@ type Counts struct {
 // PassRate is the share of what was computed that passed, from 0 to 1; 0 of nothing.
 func (c *Counts) PassRate() float64 { return share(c.Passed, c.Passed+c.Failed) }
 
-// ImplementedRate is the share of the functions that the candidate implements.
-func (c *Counts) ImplementedRate() float64 { return share(c.Implemented, c.Functions) }
+// Judged is how many cases passed or failed.
+func (c *Counts) Judged() int { return c.Passed + c.Failed }
 
-// Cases is how many variants of cases there are.
+// Cases is how many there are.
 func (c *Counts) Cases() int {
 	return c.Passed + c.Failed + c.Unsupported + c.Skipped + c.Unrecorded
 }
@@ -61,169 +98,148 @@ func share(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-func (c *Counts) of(o report.Outcome) *int {
-	switch o {
-	case report.Passed:
-		return &c.Passed
-	case report.Failed:
-		return &c.Failed
-	case report.Unsupported:
-		return &c.Unsupported
-	case report.Skipped:
-		return &c.Skipped
-	}
-	return &c.Unrecorded
+func (c *Counts) add(outcome, n int) {
+	*[]*int{&c.Unrecorded, &c.Skipped, &c.Unsupported, &c.Passed, &c.Failed}[outcome] += n
 }
 
-// Result is the verdict on a variant of a case.
-type Result struct {
-	Case     string         `json:"case"`
-	Variant  string         `json:"variant,omitempty"` // "inplace"
-	Position int            `json:"position"`          // of the case in the baseline
-	Function string         `json:"function"`
-	DTypes   string         `json:"dtypes"` // of the arguments, distinct, separated by spaces
-	Outcome  report.Outcome `json:"outcome"`
-	Word     string         `json:"verdict,omitempty"` // empty where skipped
-	Reason   string         `json:"reason,omitempty"`
-	Lenient  string         `json:"lenient,omitempty"` // what DIOPI's comparison says of a failure
-	Compared int            `json:"compared"`          // tensors
-	Drawn    int            `json:"drawn,omitempty"`   // of these, judged by statistics
+// outcomes are in the order of their numbers in the file: what is worse counts more.
+var outcomes = []report.Outcome{report.Unrecorded, report.Skipped, report.Unsupported, report.Passed, report.Failed}
+
+// Case is the verdict on a case, in one or several modes of a subject.
+type Case struct {
+	Test string `json:"test"` // or the function of a recorded case
+	// Name and Variant are those of a recorded case: "act::relu_3.pth", "inplace".
+	Name    string `json:"case,omitempty"`
+	Variant string `json:"variant,omitempty"`
+	Number  int    `json:"number"`            // of the case in its test or baseline
+	Program string `json:"program,omitempty"` // id of its text, 16 hexadecimal digits
+	Subject string `json:"subject"`
+	Mode    string `json:"mode,omitempty"`
+	// Operators are those that the case calls; of what is read the first alone,
+	// which the case is about.
+	Operators []string       `json:"operators,omitempty"`
+	DTypes    string         `json:"dtypes"` // of the arguments, distinct, separated by spaces
+	Outcome   report.Outcome `json:"outcome"`
+	Word      string         `json:"verdict,omitempty"` // empty where left out
+	Kind      string         `json:"kind,omitempty"`    // of what is misaligned
+	Reason    string         `json:"reason,omitempty"`
+	Lenient   string         `json:"lenient,omitempty"` // what DIOPI's comparison says of a failure
+	Compared  int            `json:"compared"`          // tensors
+	Drawn     int            `json:"drawn,omitempty"`   // of these, judged by statistics
 	// Worst is the largest observed error ÷ limit, NaN where nothing was compared;
 	// WorstAt names the tensor, such as "grad x".
-	Worst   float64       `json:"-"`
-	WorstAt string        `json:"worst_at,omitempty"`
-	Elapsed time.Duration `json:"-"` // of the candidate; 0 where it does not tell
+	Worst   float64 `json:"-"`
+	WorstAt string  `json:"worst_at,omitempty"`
+	// Elapsed and Reference are the times of the candidate and of the reference; 0
+	// where a side does not tell.
+	Elapsed   time.Duration `json:"-"`
+	Reference time.Duration `json:"-"`
+	Text      string        `json:"text,omitempty"` // the program of one that failed
 }
 
-// A batch is written when it has so many results, or is so old.
+// Sighting is a finding in a run.
+type Sighting struct {
+	Finding  int64  `json:"finding"`
+	Run      int64  `json:"run"`
+	Subject  string `json:"subject"`
+	Operator string `json:"operator"`
+	What     string `json:"what"`  // how it fails, in one line
+	Test     string `json:"test"`  // the first in which it shows
+	Cases    int    `json:"cases"` // that fail so
+	Reason   string `json:"reason"`
+	Program  string `json:"program"`
+	Bundle   string `json:"bundle,omitempty"`
+	Proof    string `json:"proof,omitempty"`
+}
+
+// A batch is written when it has so many cases, or is so old.
 const (
-	batchResults = 256
-	batchAge     = 2 * time.Second
+	batchCases = 1024
+	batchAge   = 2 * time.Second
 )
 
-// Writer adds results to a run. The results of a case are written in one
+// Writer adds cases to a run. The results of a case are written in one
 // transaction, so that a case has all of them or none.
 type Writer struct {
 	ID    int64
 	store *Store
-	batch []Result
+	names interner
+	next  int64 // n of the next case; -1 where it is not known yet
+	batch []Case
 	since time.Time // of the batch
 	start time.Time
 	spent time.Duration // by earlier writers of the run
 
-	counts    Counts
-	functions map[string]Counts
+	counts Counts // of what is not written yet
+	totals map[total]*sums
 }
 
-// Begin makes the row of a run, whose id and counts are not looked at.
+// Begin makes the row of a run, whose id, counts and end are not looked at.
 func (s *Store) Begin(r *Run) (*Writer, error) {
+	one := *r
+	one.ID, one.Ended, one.Elapsed, one.Complete, one.Exit = 0, time.Time{}, 0, false, nil
 	ctx := context.Background()
-	done, err := s.conn.ExecContext(ctx, `INSERT INTO runs (started, elapsed_ms, complete, config, config_sha256, baseline_sha256,
-		candidate, candidate_version, reference, reference_version, flags, seed, plumb,
-		functions, implemented, passed, failed, unsupported, skipped, unrecorded)
-		VALUES (?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0)`,
-		r.Started.UTC().Format(time.RFC3339), cut(r.Config, maxName), r.ConfigSHA256, r.Baseline, cut(r.Candidate, maxName), cut(r.CandidateVersion, maxName),
-		cut(r.Reference, maxName), cut(r.ReferenceVersion, maxName), r.Flags, strconv.FormatUint(r.Seed, 10), cut(r.Plumb, maxName))
-	if err != nil {
+	if err := s.transaction(ctx, func(tx *sql.Tx) error { return s.insertRun(ctx, tx, &one) }); err != nil {
 		return nil, s.fail("begin a run", err)
 	}
-	id, err := done.LastInsertId()
-	if err != nil {
-		return nil, s.fail("begin a run", err)
-	}
-	return newWriter(s, id), nil
+	return newWriter(s, one.ID), nil
 }
 
-func newWriter(s *Store, id int64) *Writer {
-	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), functions: map[string]Counts{}}
-}
-
-// Unfinished returns the last run that was to judge the same as r, under the
-// same flags and versions, and did not get through all cases; nil where there
-// is none.
-func (s *Store) Unfinished(r *Run) (*Run, error) {
-	var found *Run
-	err := s.runs(`complete = 0 AND baseline_sha256 = ? AND candidate = ? AND candidate_version = ? AND flags = ? AND plumb = ? ORDER BY id DESC LIMIT 1`,
-		func(one *Run) error { found = one; return nil },
-		r.Baseline, cut(r.Candidate, maxName), cut(r.CandidateVersion, maxName), r.Flags, cut(r.Plumb, maxName))
-	return found, err
-}
-
-// Resume goes on with a run. It hands what the run has to each, in the order of
-// the baseline.
-func (s *Store) Resume(r *Run, each func(*Result) error) (*Writer, error) {
-	w := newWriter(s, r.ID)
-	w.spent = time.Duration(r.Elapsed * float64(time.Second))
-	err := s.Results(r.ID, func(one *Result) error {
-		w.count(one)
-		return each(one)
-	})
-	return w, err
-}
-
-// Add adds a result; those of a case follow each other.
-func (w *Writer) Add(r Result) error {
-	if n := len(w.batch); n > 0 && w.batch[n-1].Case != r.Case && (n >= batchResults || time.Since(w.since) > batchAge) {
-		if err := w.flush(false); err != nil {
-			return err
-		}
+// insertRun writes the row of a run, its subjects and its recording; it sets the
+// id where that is 0.
+func (s *Store) insertRun(ctx context.Context, tx *sql.Tx, r *Run) error {
+	var id, ended, exit any
+	if r.ID != 0 {
+		id = r.ID
 	}
-	w.batch = append(w.batch, r)
-	return nil
-}
-
-// Close writes what is left, and that the run has all results where it has.
-func (w *Writer) Close(complete bool) error { return w.flush(complete) }
-
-// count adds a result to the counts.
-func (w *Writer) count(r *Result) {
-	*w.counts.of(r.Outcome)++
-	f := w.functions[r.Function]
-	before := f
-	*f.of(r.Outcome)++
-	w.functions[r.Function] = f
-	if f.asked() && !before.asked() {
-		w.counts.Functions++
+	if !r.Ended.IsZero() {
+		ended = r.Ended.UnixMilli()
 	}
-	if f.done() && !before.done() {
-		w.counts.Implemented++
+	if r.Exit != nil {
+		exit = *r.Exit
 	}
-}
-
-func (c *Counts) done() bool  { return c.Passed+c.Failed > 0 }
-func (c *Counts) asked() bool { return c.done() || c.Unsupported > 0 }
-
-func (w *Writer) flush(complete bool) error {
-	for i := range w.batch {
-		w.count(&w.batch[i])
-	}
-	ctx := context.Background()
-	err := w.store.transaction(ctx, func(tx *sql.Tx) error {
-		return errors.Join(w.insert(ctx, tx), w.update(ctx, tx, complete))
-	})
-	if err != nil {
-		return w.store.fail("write results", err)
-	}
-	w.batch, w.since = w.batch[:0], time.Now()
-	return nil
-}
-
-func (w *Writer) insert(ctx context.Context, tx *sql.Tx) error {
-	if len(w.batch) == 0 {
-		return nil
-	}
-	stmt, err := tx.PrepareContext(ctx, `INSERT INTO results (run, case_name, variant, position, function, dtypes, outcome, word, reason, lenient,
-		compared, drawn, worst, worst_at, elapsed_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	done, err := tx.ExecContext(ctx, `INSERT INTO runs (id, command, arguments, started_ms, ended_ms, elapsed_ms, complete, exit, seed, plumb, environment,
+		passed, failed, unsupported, skipped, unrecorded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`,
+		id, cut(r.Command, maxName), encoded(bounded(r.Args)), r.Started.UnixMilli(), ended, int64(r.Elapsed*1000), r.Complete, exit,
+		strconv.FormatUint(r.Seed, 10), cut(r.Plumb, maxName), encoded(r.Environment))
 	if err != nil {
 		return err
 	}
-	defer stmt.Close()
-	for i := range w.batch {
-		r := &w.batch[i]
-		_, err := stmt.ExecContext(ctx, w.ID, r.Case, r.Variant, r.Position, r.Function, cut(r.DTypes, maxName), string(r.Outcome), r.Word,
-			cut(r.Reason, maxReason), r.Lenient, r.Compared, r.Drawn,
-			sql.NullFloat64{Float64: r.Worst, Valid: !math.IsNaN(r.Worst)}, cut(r.WorstAt, maxName),
-			sql.NullInt64{Int64: r.Elapsed.Microseconds(), Valid: r.Elapsed > 0})
+	if r.ID, err = done.LastInsertId(); err != nil {
+		return err
+	}
+	if rec := r.Recording; rec != nil {
+		_, err := tx.ExecContext(ctx, `INSERT INTO recordings (run, config, config_sha256, baseline_sha256, flags) VALUES (?, ?, ?, ?, ?)`,
+			r.ID, cut(rec.Config, maxName), rec.ConfigSHA256, rec.Baseline, rec.Flags)
+		if err != nil {
+			return err
+		}
+	}
+	return s.insertSubjects(ctx, tx, r.ID, r.Subjects)
+}
+
+// bounded are the arguments of a command line that are kept.
+func bounded(args []string) []string {
+	out := make([]string, 0, min(len(args), maxArguments))
+	for _, a := range args[:cap(out)] {
+		out = append(out, cut(a, maxName))
+	}
+	if more := len(args) - len(out); more > 0 {
+		out = append(out, "… "+strconv.Itoa(more)+" more")
+	}
+	return out
+}
+
+func (s *Store) insertSubjects(ctx context.Context, tx *sql.Tx, run int64, subjects []Subject) error {
+	var names interner
+	if err := names.begin(ctx, tx); err != nil {
+		return err
+	}
+	for i, one := range subjects {
+		id, err := names.id(ctx, one.Name)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO subjects (run, n, name, version) VALUES (?, ?, ?, ?)`, run, i, id, cut(one.Version, maxName))
+		}
 		if err != nil {
 			return err
 		}
@@ -231,10 +247,213 @@ func (w *Writer) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-func (w *Writer) update(ctx context.Context, tx *sql.Tx, complete bool) error {
+func newWriter(s *Store, id int64) *Writer {
+	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}}
+}
+
+// Unfinished returns the last conformance run that was to judge the same as r,
+// under the same flags and versions, and did not get through all cases; nil where
+// there is none.
+func (s *Store) Unfinished(r *Run) (*Run, error) {
+	var found *Run
+	candidate := r.Candidates()[0]
+	err := s.runs(`complete = 0 AND plumb = ? AND id IN (SELECT run FROM recordings WHERE baseline_sha256 = ? AND flags = ?)
+		AND EXISTS (SELECT 1 FROM subjects u JOIN names ON names.id = u.name WHERE u.run = runs.id AND u.n = 1 AND text = ? AND u.version = ?)
+		ORDER BY id DESC LIMIT 1`,
+		func(one *Run) error { found = one; return nil },
+		cut(r.Plumb, maxName), r.Recording.Baseline, r.Recording.Flags, cut(candidate.Name, maxName), cut(candidate.Version, maxName))
+	return found, err
+}
+
+// Resume goes on with a run. It hands what the run has to each, in order.
+func (s *Store) Resume(r *Run, each func(*Case) error) (*Writer, error) {
+	w := newWriter(s, r.ID)
+	w.next = -1
+	w.spent = time.Duration(r.Elapsed * float64(time.Second))
+	return w, s.Cases(r.ID, each)
+}
+
+// Subjects sets what the subjects are, once that is known.
+func (w *Writer) Subjects(subjects []Subject) error {
+	ctx := context.Background()
+	err := w.store.transaction(ctx, func(tx *sql.Tx) error { return w.store.insertSubjects(ctx, tx, w.ID, subjects) })
+	if err != nil {
+		return w.store.fail("write subjects", err)
+	}
+	return nil
+}
+
+// Add adds the verdict on a case; those on one case follow each other.
+func (w *Writer) Add(c Case) error {
+	if n := len(w.batch); n > 0 && !w.batch[n-1].same(&c) && (n >= batchCases || time.Since(w.since) > batchAge) {
+		if err := w.flush(func(context.Context, *sql.Tx) error { return nil }); err != nil {
+			return err
+		}
+	}
+	w.batch = append(w.batch, c)
+	return nil
+}
+
+func (c *Case) same(d *Case) bool {
+	return c.Number == d.Number && c.Name == d.Name && c.Test == d.Test
+}
+
+// End writes what is left, and that the run has ended, as far as it came.
+func (w *Writer) End(complete bool, exit int) error {
+	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE runs SET complete = ?, ended_ms = ?, exit = ? WHERE id = ?`, complete, time.Now().UnixMilli(), exit, w.ID)
+		return err
+	})
+}
+
+// flush writes the batch, and what more does, in one transaction.
+func (w *Writer) flush(more func(context.Context, *sql.Tx) error) error {
+	ctx := context.Background()
+	err := w.store.transaction(ctx, func(tx *sql.Tx) error {
+		if err := w.write(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE runs SET elapsed_ms = ? WHERE id = ?`, (w.spent + time.Since(w.start)).Milliseconds(), w.ID)
+		return errors.Join(err, more(ctx, tx))
+	})
+	if err != nil {
+		return w.store.fail("write results", err)
+	}
+	return nil
+}
+
+// write writes the batch and what it adds to the totals.
+func (w *Writer) write(ctx context.Context, tx *sql.Tx) error {
+	if len(w.batch) == 0 {
+		return nil
+	}
+	if err := w.names.begin(ctx, tx); err != nil {
+		return err
+	}
+	if w.next < 0 {
+		if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(n), -1) + 1 FROM cases WHERE run = ?`, w.ID).Scan(&w.next); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(w.insert(ctx, tx), w.addTotals(ctx, tx)); err != nil {
+		return err
+	}
 	c := &w.counts
-	_, err := tx.ExecContext(ctx, `UPDATE runs SET elapsed_ms = ?, complete = ?, functions = ?, implemented = ?, passed = ?, failed = ?,
-		unsupported = ?, skipped = ?, unrecorded = ? WHERE id = ?`,
-		(w.spent + time.Since(w.start)).Milliseconds(), complete, c.Functions, c.Implemented, c.Passed, c.Failed, c.Unsupported, c.Skipped, c.Unrecorded, w.ID)
+	_, err := tx.ExecContext(ctx, `UPDATE runs SET passed = passed + ?, failed = failed + ?, unsupported = unsupported + ?,
+		skipped = skipped + ?, unrecorded = unrecorded + ? WHERE id = ?`, c.Passed, c.Failed, c.Unsupported, c.Skipped, c.Unrecorded, w.ID)
+	w.batch, w.since, w.counts = w.batch[:0], time.Now(), Counts{}
+	return err
+}
+
+// several is how many cases one statement writes. It is faster than one, and the
+// driver looks for the values of many in a time that grows with their square. OR
+// FAIL spares a journal of the statement: the transaction is undone in any case.
+const several = 8
+
+const caseColumns = `(run, n, test, name, variant, number, program, subject, mode, operator, dtypes, outcome, verdict,
+	compared, drawn, worst, worst_at, elapsed_us, reference_us)`
+
+const caseValues = 19
+
+func (w *Writer) insert(ctx context.Context, tx *sql.Tx) error {
+	one := "(" + strings.Repeat("?, ", caseValues-1) + "?)"
+	many, err := tx.PrepareContext(ctx, `INSERT OR FAIL INTO cases `+caseColumns+` VALUES `+strings.Repeat(one+", ", several-1)+one)
+	if err != nil {
+		return err
+	}
+	defer many.Close()
+	for part := range slices.Chunk(w.batch, several) {
+		values := make([]any, 0, several*caseValues)
+		for i := range part {
+			if values, err = w.values(ctx, values, &part[i]); err != nil {
+				return err
+			}
+			if err := w.details(ctx, tx, &part[i]); err != nil {
+				return err
+			}
+			w.next++
+		}
+		if len(part) == several {
+			_, err = many.ExecContext(ctx, values...)
+		} else {
+			_, err = tx.ExecContext(ctx, `INSERT OR FAIL INTO cases `+caseColumns+` VALUES `+strings.Repeat(one+", ", len(part)-1)+one, values...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values appends the values of a case's row, and counts the case.
+func (w *Writer) values(ctx context.Context, row []any, c *Case) ([]any, error) {
+	ids, err := w.names.all(ctx, c.Test, c.Name, c.Variant, c.Subject, c.Mode, c.operator(), c.DTypes, c.Word, c.WorstAt)
+	if err != nil {
+		return nil, err
+	}
+	outcome := max(slices.Index(outcomes, c.Outcome), 0)
+	w.counts.add(outcome, 1)
+	w.sum(c, outcome)
+	return append(row, w.ID, w.next, ids[0], ids[1], ids[2], c.Number, programID(c.Program), ids[3], ids[4], ids[5], ids[6], outcome, ids[7],
+		c.Compared, c.Drawn, number(c.Worst), ids[8], microseconds(c.Elapsed), microseconds(c.Reference)), nil
+}
+
+func (c *Case) operator() string {
+	if len(c.Operators) == 0 {
+		return ""
+	}
+	return c.Operators[0]
+}
+
+// details writes what is kept of a case that has a reason or failed.
+func (w *Writer) details(ctx context.Context, tx *sql.Tx, c *Case) error {
+	text := ""
+	if c.Outcome == report.Failed {
+		text = cut(c.Text, maxProgram)
+	}
+	if c.Reason == "" && c.Lenient == "" && text == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO details (run, n, kind, reason, lenient, program) VALUES (?, ?, ?, ?, ?, ?)`,
+		w.ID, w.next, cut(c.Kind, maxName), cut(c.Reason, maxReason), cut(c.Lenient, maxName), text)
+	return err
+}
+
+// programID is the id of a program as the file holds it; nil of none.
+func programID(id string) any {
+	raw, err := hex.DecodeString(id)
+	if err != nil || len(raw) == 0 || len(raw) > 32 {
+		return nil
+	}
+	return raw
+}
+
+func number(x float64) sql.NullFloat64 { return sql.NullFloat64{Float64: x, Valid: !math.IsNaN(x)} }
+
+func microseconds(d time.Duration) sql.NullInt64 {
+	return sql.NullInt64{Int64: d.Microseconds(), Valid: d > 0}
+}
+
+// Sight adds a finding of the run.
+func (w *Writer) Sight(f *Sighting) error {
+	err := w.flush(func(ctx context.Context, tx *sql.Tx) error {
+		if err := w.names.begin(ctx, tx); err != nil {
+			return err
+		}
+		ids, err := w.names.all(ctx, f.Subject, f.Operator, f.Test)
+		if err != nil {
+			return err
+		}
+		what := cut(f.What, maxReason)
+		_, err = tx.ExecContext(ctx, `INSERT INTO findings (subject, operator, what) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, ids[0], ids[1], what)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO sightings (finding, run, test, cases, reason, program, bundle, proof)
+			SELECT id, ?, ?, ?, ?, ?, ?, ? FROM findings WHERE subject = ? AND operator = ? AND what = ?
+			ON CONFLICT DO UPDATE SET cases = cases + excluded.cases`,
+			w.ID, ids[2], f.Cases, cut(f.Reason, maxReason), cut(f.Program, maxProgram), cut(f.Bundle, maxReason), cut(f.Proof, maxReason), ids[0], ids[1], what)
+		return err
+	})
 	return err
 }

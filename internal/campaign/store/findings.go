@@ -1,0 +1,85 @@
+package store
+
+import (
+	"database/sql"
+	"time"
+)
+
+// Finding is one finding over all runs in which it was seen.
+type Finding struct {
+	ID       int64     `json:"id"`
+	Subject  string    `json:"subject"`
+	Operator string    `json:"operator"`
+	What     string    `json:"what"`
+	Runs     int       `json:"runs"`  // in which it was seen
+	Cases    int       `json:"cases"` // of them all
+	First    int64     `json:"first_run"`
+	Last     int64     `json:"last_run"`
+	Since    time.Time `json:"first_seen"`
+	Until    time.Time `json:"last_seen"`
+	// Versions are those of the subject in which it was seen, the first seen first.
+	Versions []string `json:"versions"`
+}
+
+// maxVersions bounds the versions that a finding names.
+const maxVersions = 32
+
+// Findings hands findings over all runs to each, those that were seen last first:
+// at most so many, after so many.
+func (s *Store) Findings(most, after int, each func(*Finding) error) error {
+	return s.findings(`true`, each, most, after)
+}
+
+// Finding returns a finding and its sightings, the last first; nil where there is
+// none of that id.
+func (s *Store) Finding(id int64) (found *Finding, seen []Sighting, err error) {
+	if err = s.findings(`f.id = ?3`, func(f *Finding) error { found = f; return nil }, 1, 0, id); err != nil || found == nil {
+		return nil, nil, err
+	}
+	err = s.sightings(`f.id = ? ORDER BY run DESC LIMIT 1000`, func(f *Sighting) error { seen = append(seen, *f); return nil }, id)
+	return found, seen, err
+}
+
+func (s *Store) findings(where string, each func(*Finding) error, args ...any) error {
+	return s.query(`SELECT f.id, (SELECT text FROM names WHERE id = f.subject), (SELECT text FROM names WHERE id = f.operator), what,
+			runs, cases, first, last,
+			(SELECT started_ms FROM runs WHERE id = first), (SELECT started_ms FROM runs WHERE id = last)
+		FROM (SELECT finding, count(*) AS runs, sum(cases) AS cases, min(run) AS first, max(run) AS last FROM sightings GROUP BY finding)
+			JOIN findings f ON finding = f.id WHERE `+where+` ORDER BY last DESC, f.id LIMIT ?1 OFFSET ?2`, args, func(rows *sql.Rows) error {
+		var f Finding
+		var since, until int64
+		if err := rows.Scan(&f.ID, &f.Subject, &f.Operator, &f.What, &f.Runs, &f.Cases, &f.First, &f.Last, &since, &until); err != nil {
+			return err
+		}
+		f.Since, f.Until = time.UnixMilli(since).UTC(), time.UnixMilli(until).UTC()
+		err := s.query(`SELECT version FROM sightings JOIN findings f ON f.id = finding JOIN subjects u ON u.run = sightings.run AND u.name = f.subject AND u.n > 0
+			WHERE finding = ? GROUP BY version ORDER BY min(sightings.run) LIMIT ?`, []any{f.ID, maxVersions}, func(rows *sql.Rows) error {
+			var version string
+			err := rows.Scan(&version)
+			f.Versions = append(f.Versions, version)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return each(&f)
+	})
+}
+
+// Sightings hands the findings of a run to each, in the order in which the store
+// first saw them.
+func (s *Store) Sightings(run int64, each func(*Sighting) error) error {
+	return s.sightings(`run = ? ORDER BY f.id`, each, run)
+}
+
+func (s *Store) sightings(where string, each func(*Sighting) error, args ...any) error {
+	return s.query(`SELECT f.id, run, (SELECT text FROM names WHERE id = f.subject), (SELECT text FROM names WHERE id = f.operator), what,
+			(SELECT text FROM names WHERE id = test), cases, reason, program, bundle, proof
+		FROM sightings JOIN findings f ON f.id = finding WHERE `+where, args, func(rows *sql.Rows) error {
+		var f Sighting
+		if err := rows.Scan(&f.Finding, &f.Run, &f.Subject, &f.Operator, &f.What, &f.Test, &f.Cases, &f.Reason, &f.Program, &f.Bundle, &f.Proof); err != nil {
+			return err
+		}
+		return each(&f)
+	})
+}
