@@ -62,7 +62,7 @@ func TestMigration(t *testing.T) {
 			{Test: "relu", Name: "a::relu_1", Number: 1, Subject: "native", Outcome: report.Passed, Word: "aligned", DTypes: "float32 int64", Compared: 2, Drawn: 1, Worst: 0.5, WorstAt: "grad x", Elapsed: 3 * time.Millisecond, Operators: []string{"relu"}},
 			{Test: "relu", Name: "a::relu_1", Variant: "inplace", Number: 1, Subject: "native", Outcome: report.Failed, Word: "misaligned", Reason: "wrong", Lenient: "passes", DTypes: "float32", Compared: 1, Worst: math.Inf(1), WorstAt: "value", Elapsed: 5 * time.Microsecond, Operators: []string{"relu"}},
 		}
-		if diff := cmp.Diff(wanted, cases, cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(wanted, cases, cmpopts.EquateNaNs(), cmpopts.IgnoreFields(Case{}, "N")); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}

@@ -1,15 +1,17 @@
 package store
 
 import (
-	"context"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
+
+	"plumb/internal/campaign/report"
 )
 
 // Runs hands every run to each, the oldest first.
@@ -18,6 +20,12 @@ func (s *Store) Runs(each func(*Run) error) error { return s.runs(`true ORDER BY
 // Last hands the last runs to each, at most so many, the oldest first.
 func (s *Store) Last(most int, each func(*Run) error) error {
 	return s.runs(`id IN (SELECT id FROM runs ORDER BY id DESC LIMIT ?) ORDER BY id`, each, most)
+}
+
+// Before hands the runs before an id to each, the newest first, at most so many;
+// the newest of all before 0.
+func (s *Store) Before(id int64, most int, each func(*Run) error) error {
+	return s.runs(`?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2`, each, id, most)
 }
 
 // Run returns a run by its id, or the last one by "last".
@@ -112,11 +120,19 @@ func (s *Store) Failures(run int64, most int, each func(*Case) error) error {
 	return s.cases(`c.run = ? AND c.outcome = 4 ORDER BY c.n LIMIT ?`, each, run, most)
 }
 
+// Page hands the cases of a run from n on to each, at most so many: of an outcome
+// and of a test, where these are given.
+func (s *Store) Page(run, n int64, outcome, test string, most int, each func(*Case) error) error {
+	at := slices.Index(outcomes, report.Outcome(outcome))
+	return s.cases(`c.run = ? AND c.n >= ? AND (? < 0 OR outcome = ?) AND (? = '' OR test = (SELECT id FROM names WHERE text = ?)) ORDER BY c.n LIMIT ?`,
+		each, run, n, at, at, test, test, most)
+}
+
 // name is the text of a column of cases that holds the id of a name.
 func name(column string) string { return `(SELECT text FROM names WHERE id = c.` + column + `)` }
 
 func (s *Store) cases(where string, each func(*Case) error, args ...any) error {
-	return s.query(`SELECT `+name("test")+`, `+name("name")+`, `+name("variant")+`, number, c.program, `+name("subject")+`, `+name("mode")+`,
+	return s.query(`SELECT c.n, `+name("test")+`, `+name("name")+`, `+name("variant")+`, number, c.program, `+name("subject")+`, `+name("mode")+`,
 		`+name("operator")+`, `+name("dtypes")+`, outcome, `+name("verdict")+`, compared, drawn, worst, `+name("worst_at")+`, elapsed_us, reference_us,
 		coalesce(kind, ''), coalesce(reason, ''), coalesce(lenient, ''), coalesce(d.program, '')
 		FROM cases c LEFT JOIN details d ON d.run = c.run AND d.n = c.n WHERE `+where, args, func(rows *sql.Rows) error {
@@ -126,7 +142,7 @@ func (s *Store) cases(where string, each func(*Case) error, args ...any) error {
 		var outcome int
 		var worst sql.NullFloat64
 		var us, reference sql.NullInt64
-		err := rows.Scan(&c.Test, &c.Name, &c.Variant, &c.Number, &program, &c.Subject, &c.Mode, &operator, &c.DTypes, &outcome, &c.Word,
+		err := rows.Scan(&c.N, &c.Test, &c.Name, &c.Variant, &c.Number, &program, &c.Subject, &c.Mode, &operator, &c.DTypes, &outcome, &c.Word,
 			&c.Compared, &c.Drawn, &worst, &c.WorstAt, &us, &reference, &c.Kind, &c.Reason, &c.Lenient, &c.Text)
 		if err != nil {
 			return err
@@ -148,7 +164,7 @@ func (s *Store) cases(where string, each func(*Case) error, args ...any) error {
 
 // query hands each row of a query on.
 func (s *Store) query(text string, args []any, each func(*sql.Rows) error) error {
-	rows, err := s.conn.QueryContext(context.Background(), text, args...)
+	rows, err := s.conn.QueryContext(s.context(), text, args...)
 	if err != nil {
 		return s.fail("read", err)
 	}

@@ -39,6 +39,21 @@ type Store struct {
 	path string
 	db   *sql.DB
 	conn *sql.Conn
+	ctx  context.Context // of reads; nil for one without an end
+}
+
+// Within returns the same store, whose reads end with the context.
+func (s *Store) Within(ctx context.Context) *Store {
+	one := *s
+	one.ctx = ctx
+	return &one
+}
+
+func (s *Store) context() context.Context {
+	if s.ctx == nil {
+		return context.Background()
+	}
+	return s.ctx
 }
 
 // Open opens a file to write to, and makes it where there is none. A file of an

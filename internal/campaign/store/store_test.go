@@ -104,7 +104,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if diff := cmp.Diff(want, results(t, s, 1), cmpopts.EquateNaNs()); diff != "" {
+	if diff := cmp.Diff(want, results(t, s, 1), cmpopts.EquateNaNs(), cmpopts.IgnoreFields(Case{}, "N")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r := exampleRun()

@@ -107,6 +107,7 @@ var outcomes = []report.Outcome{report.Unrecorded, report.Skipped, report.Unsupp
 
 // Case is the verdict on a case, in one or several modes of a subject.
 type Case struct {
+	N    int64  `json:"n"`    // in the order of the run, which the store gives
 	Test string `json:"test"` // or the function of a recorded case
 	// Name and Variant are those of a recorded case: "act::relu_3.pth", "inplace".
 	Name    string `json:"case,omitempty"`

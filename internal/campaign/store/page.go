@@ -1,0 +1,68 @@
+package store
+
+import "database/sql"
+
+// Flake is a test of a subject that ended in several ways under one seed, with
+// one build of Plumb and one version of the subject.
+type Flake struct {
+	Test    string `json:"test"`
+	Subject string `json:"subject"`
+	Version string `json:"version"`
+	Seed    string `json:"seed"`
+	Runs    int    `json:"runs"`
+	Failed  int    `json:"failed"` // of these
+	Last    int64  `json:"last_run"`
+}
+
+// Flakes hands tests that failed in some and not in others of equal runs to each,
+// those that did so last first.
+func (s *Store) Flakes(most int, each func(*Flake) error) error {
+	return s.query(`WITH ended AS (SELECT t.run, t.name, t.subject, u.version, r.seed, r.plumb, max(t.outcome) AS outcome
+			FROM totals t JOIN runs r ON r.id = t.run JOIN subjects u ON u.run = t.run AND u.name = t.subject AND u.n > 0
+			WHERE t.kind = 2 AND r.complete = 1 GROUP BY t.run, t.name, t.subject)
+		SELECT (SELECT text FROM names WHERE id = name), (SELECT text FROM names WHERE id = subject), version, seed, count(*), sum(outcome = 4), max(run)
+		FROM ended GROUP BY name, subject, version, seed, plumb HAVING max(outcome) = 4 AND min(outcome) < 4 ORDER BY 7 DESC, 1 LIMIT ?`, []any{most},
+		func(rows *sql.Rows) error {
+			var f Flake
+			if err := rows.Scan(&f.Test, &f.Subject, &f.Version, &f.Seed, &f.Runs, &f.Failed, &f.Last); err != nil {
+				return err
+			}
+			return each(&f)
+		})
+}
+
+// Names hands the names of a kind to each with the last run that has them: those
+// that hold a text, from so many on, at most so many.
+func (s *Store) Names(kind Kind, holding string, after, most int, each func(name string, last int64) error) error {
+	return s.query(`SELECT text, max(run) FROM totals JOIN names ON names.id = name WHERE kind = ? AND instr(text, ?) > 0 AND text <> ''
+		GROUP BY name ORDER BY text LIMIT ? OFFSET ?`, []any{int(kind), holding, most, after}, func(rows *sql.Rows) error {
+		var name string
+		var last int64
+		if err := rows.Scan(&name, &last); err != nil {
+			return err
+		}
+		return each(name, last)
+	})
+}
+
+// Latest hands the totals of each operator and subject to each, of the last run
+// that has them; those of operators that hold a text.
+func (s *Store) Latest(holding string, most int, each func(*Total) error) error {
+	return s.totals(`kind = 3 AND name IN (SELECT DISTINCT name FROM totals JOIN names ON names.id = name WHERE kind = 3 AND instr(text, ?1) > 0 ORDER BY text LIMIT ?2)
+		AND (name, subject, run) IN (SELECT name, subject, max(run) FROM totals WHERE kind = 3 GROUP BY name, subject) ORDER BY 2, 4, outcome DESC`, each, holding, most)
+}
+
+// Size is how much the store holds.
+type Size struct{ Runs, Cases, Findings int }
+
+// Size counts what the store holds.
+func (s *Store) Size() (z Size, err error) {
+	err = s.query(`SELECT count(*), coalesce(sum(passed + failed + unsupported + skipped + unrecorded), 0), (SELECT count(*) FROM findings) FROM runs`, nil,
+		func(rows *sql.Rows) error { return rows.Scan(&z.Runs, &z.Cases, &z.Findings) })
+	return z, err
+}
+
+// LastOf hands the last run of each command to each.
+func (s *Store) LastOf(each func(*Run) error) error {
+	return s.runs(`id IN (SELECT max(id) FROM runs GROUP BY command) ORDER BY command LIMIT 100`, each)
+}
