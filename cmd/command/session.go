@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ type session struct {
 	accepted  *acceptedList // nil without a known list
 	collector finding.Collector
 	progress  progress
+	live      *live
 	recorded  []recorded.Case // for --record
 	beyond    int             // cases that the reference does not support
 }
@@ -63,20 +65,8 @@ func newSession(keys ...string) *session {
 // are reported.
 func (s *session) attach(cmd *cobra.Command) {
 	var one sync.Mutex
-	s.out, s.err = &inTurn{&one, cmd.OutOrStdout()}, &inTurn{&one, cmd.ErrOrStderr()}
-}
-
-// inTurn is a writer for several goroutines.
-type inTurn struct {
-	mu *sync.Mutex
-	w  io.Writer
-}
-
-// Write writes when no other does.
-func (t *inTurn) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.w.Write(p)
+	s.live = &live{mu: &one}
+	s.out, s.err = &inTurn{&one, cmd.OutOrStdout(), s.live}, &inTurn{&one, cmd.ErrOrStderr(), s.live}
 }
 
 // open opens the subjects and makes the judge, from which the drawing takes
@@ -99,7 +89,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	s.gauges.judge = s.cfg.Judge
 	s.cases.sigs = s.subjects.signatures(s.cfg)
 	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
-	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.cases.settleShapes, s.onRecord, s.onEnd
+	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd, s.cfg.OnWork = s.cases.settleShapes, s.onRecord, s.onEnd, s.live.work
 	return nil
 }
 
@@ -120,9 +110,10 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		s.judging.power = 0 // a round has too few cases of a test to call it weak
 	}
 	if s.sink == nil {
-		s.reports.quiet = s.reports.quiet || timed && !s.reports.verbose // a test has many ends
+		s.reports.quiet = s.reports.quiet || timed && s.reports.verbose == 0 // a test has many ends
 		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
 	}
+	s.tell()
 	if s.cases.printed.out = s.out; s.reports.json {
 		s.cases.printed.out = s.err
 	}
@@ -143,7 +134,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	if s.accepted, err = openKnown(s.judging.known, s.judging.clean, s.err); err != nil {
 		return err
 	}
+	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.time)
 	err = s.judge(ctx)
+	s.live.end()
 	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
 	if timed {
 		s.summary.Covered = s.progress.budget.covered()
@@ -155,6 +148,16 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		s.sink.Summary(s.summary)
 	}
 	return s.conclude(err)
+}
+
+// tell chooses where the run says how it gets on: on the error output where that
+// or the output is a terminal, and nowhere where only findings are wanted.
+func (s *session) tell() {
+	if s.reports.quiet || s.live == nil {
+		return
+	}
+	s.live.w = s.err.(*inTurn).w
+	s.live.tty = isTerminal(s.live.w) && os.Getenv("TERM") != "dumb"
 }
 
 // judge runs the cases, makes what fails smaller, and counts what is accepted.
@@ -182,7 +185,7 @@ func (s *session) minimise(ctx context.Context) error {
 	if len(groups) == 0 || s.judging.shrink.Runs == 0 {
 		return nil
 	}
-	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err}
+	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err, live: s.live}
 	found, err := m.minimise(ctx, groups)
 	if err == nil {
 		s.sink.Findings(found)
@@ -236,6 +239,7 @@ func (s *session) onRecord(rec *verdict.Record) {
 	if rec.Reference.Status == backend.Unsupported && rec.Verdict.Word == verdict.Unsupported {
 		s.beyond++
 	}
+	s.live.record(rec)
 	s.accepted.excuse(rec)
 	s.summary.Add(rec)
 	s.gauges.record(rec)
@@ -259,6 +263,7 @@ func (s *session) onEnd(e *verdict.End) {
 		s.summary.Errors = append(s.summary.Errors, e.Err)
 	}
 	s.progress.end(e)
+	s.live.ends(e)
 	if s.gauges.end(e) {
 		s.summary.Weak++
 	}

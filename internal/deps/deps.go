@@ -57,7 +57,8 @@ internal/find/shrink:       global tensor internal/draw/choice op program backen
 internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
 internal/campaign/store:    internal/campaign/report
-internal/campaign/report:   internal/scratch backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
+internal/campaign/report/picture: tensor internal/judge/compare internal/judge/verdict
+internal/campaign/report:   internal/campaign/report/picture tensor program internal/scratch backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
 suites:
 baselines:
 .:                          tensor internal/onekernel internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module

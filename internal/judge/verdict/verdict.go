@@ -361,3 +361,7 @@ func (j *judge) differ(w Where, kind Kind, message string) {
 	d := compare.Diff{Rule: compare.Rule(kind), Message: message}
 	j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: kind, Diff: d})
 }
+
+// Exact returns the truth of a verdict's first difference as far as it is known;
+// nil where it is not, and of others.
+func (d *Difference) Exact() *tensor.Tensor { return d.exact }
