@@ -18,6 +18,7 @@ type reports struct {
 	durations int
 	record    string
 	color     colours
+	html      string
 }
 
 func (f *reports) register(cmd *cobra.Command) {
@@ -27,6 +28,7 @@ func (f *reports) register(cmd *cobra.Command) {
 		colorFlag(fl, &f.color)
 		jsonFlag(fl, &f.json, "one JSON object per case and line, the summary last")
 		fl.Var(outFile(&f.junit), "junit", "write JUnit XML for CI systems to this file: a testsuite per test")
+		fl.Var(outFile(&f.html), "html", "write the run as one page to this file: findings with pictures, coverage, limits, tests and cases")
 		fl.Var(wholeNumber(&f.durations, 1), "durations", "print this many tests, those that ran longest on reference and candidates")
 		fl.Var(outFile(&f.record), "record", "save the cases and the reference's results in this file, for --reference recorded:FILE")
 	})

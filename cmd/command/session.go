@@ -127,6 +127,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		s.sink = report.Sinks{s.sink, junit}
 		defer func() { err = closeJUnit(junit, err, s.err) }()
 	}
+	if p := s.newPage(name, start); p != nil {
+		defer func() { err = s.writePage(p, err) }()
+	}
 	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
 		return err
 	}

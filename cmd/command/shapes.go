@@ -27,7 +27,7 @@ func (d *drawing) drawn(name string, seed uint64, calls int, mayShare bool) func
 }
 
 // settleShapes chooses for candidates where the command line does not.
-func (d *drawing) settleShapes(candidates []backend.Info) {
+func (d *drawing) settleShapes(_ backend.Info, candidates []backend.Info) {
 	if d.shapes != "" {
 		return
 	}

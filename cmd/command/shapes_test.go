@@ -48,7 +48,7 @@ func TestFewShapesAreDrawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.settleShapes([]backend.Info{{}, {Compiles: c.compiles}})
+		d.settleShapes(backend.Info{}, []backend.Info{{}, {Compiles: c.compiles}})
 		outlines, whole := map[string]bool{}, map[string]bool{}
 		for i := range choice.Round {
 			p, err := l.tests[0].Draw(i, nil)

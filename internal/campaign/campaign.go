@@ -74,8 +74,8 @@ type Config struct {
 	// More, which may be nil, returns the tests of another round once those before
 	// have ended; none ends the run.
 	More func() []Test
-	// OnOpen, which may be nil, is told what the candidates are before anything is drawn.
-	OnOpen func(candidates []backend.Info)
+	// OnOpen, which may be nil, is told what the subjects are before anything is drawn.
+	OnOpen func(reference backend.Info, candidates []backend.Info)
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)

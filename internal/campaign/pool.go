@@ -146,7 +146,7 @@ func openPools(cfg *Config) (*pools, error) {
 		for _, c := range p.cands {
 			candidates = append(candidates, c.about[0].info)
 		}
-		cfg.OnOpen(candidates)
+		cfg.OnOpen(p.ref.about[0].info, candidates)
 	}
 	return p, nil
 }

@@ -223,7 +223,7 @@ func (c *Console) picture(b *Block) {
 	if words == "" {
 		words = "spread over it"
 	}
-	fmt.Fprintf(c.W, "  %-11s %s%s\n", "where", of, words)
+	fmt.Fprintf(c.W, "  %-11s %s%s\n", "location", of, words)
 	for _, line := range lines {
 		fmt.Fprintf(c.W, "  %-11s %s\n", "", line)
 	}
