@@ -43,7 +43,9 @@ type session struct {
 	progress  progress
 	live      *live
 	recorded  []recorded.Case // for --record
-	beyond    int             // cases that the reference does not support
+	// onFindings, which may be nil, is given what was made smaller.
+	onFindings func([]*finding.Finding)
+	beyond     int // cases that the reference does not support
 }
 
 // observer sees the records and the ends of a session's tests.
@@ -192,6 +194,9 @@ func (s *session) minimise(ctx context.Context) error {
 	found, err := m.minimise(ctx, groups)
 	if err == nil {
 		s.sink.Findings(found)
+		if s.onFindings != nil {
+			s.onFindings(found)
+		}
 	}
 	return err
 }

@@ -92,7 +92,10 @@ func (b *Block) look(r *verdict.Record) {
 func element(which string, f *picture.Field, index []int, d *verdict.Difference) Element {
 	i := f.Offset(index)
 	want, got := f.Element(index)
-	e := Element{Which: which, Index: tensor.ShapeString(index), Want: want, Got: got, ULP: short(f.ULP[i]), Ratio: short(f.Ratio[i])}
+	e := Element{Which: which, Index: tensor.ShapeString(index), Want: want, Got: got, Ratio: short(f.Ratio[i])}
+	if ulp := f.ULP[i]; ulp < 1<<40 { // near 0 and where one is not finite they say nothing
+		e.ULP = short(ulp)
+	}
 	if exact := d.Exact(); exact != nil && exact.Len() == len(f.Ratio) {
 		e.Truth = compare.Element(exact, i)
 	}
@@ -200,10 +203,14 @@ func (e Element) String() string {
 	if e.Truth != "" {
 		s += ", truth " + e.Truth
 	}
-	if e.Ratio == "+Inf" {
-		return s + fmt.Sprintf("; %s ULP, where none is allowed", e.ULP)
+	ulp := ""
+	if e.ULP != "" {
+		ulp = e.ULP + " ULP, "
 	}
-	return s + fmt.Sprintf("; %s ULP, %s × the limit", e.ULP, e.Ratio)
+	if e.Ratio == "+Inf" {
+		return s + "; " + ulp + "where none is allowed"
+	}
+	return s + fmt.Sprintf("; %s%s × the limit", ulp, e.Ratio)
 }
 
 // picture prints where in the tensor it differs.

@@ -106,3 +106,6 @@ func (p *paper) Write(text []byte) (int, error) {
 func (p *paper) color(code, text string) string {
 	return p.begin + code + "m" + text + p.begin + "0m"
 }
+
+// NewPlainWriter returns a writer that prints Plain text.
+func NewPlainWriter(w io.Writer) io.Writer { return newPaper(w) }

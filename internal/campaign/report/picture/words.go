@@ -60,10 +60,10 @@ func (f *Field) along(dim int) string {
 	if step := hit[1] - hit[0]; step > 1 && len(hit) > 2 && regular(hit, step) {
 		return fmt.Sprintf("only every %s index from %d on %s", ordinal(step), first, of)
 	}
-	if len(hit) <= 6 {
+	if len(hit) <= 6 && 2*len(hit) <= n {
 		return fmt.Sprintf("only indices %s %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(hit), " ", ", "), "[]"), of)
 	}
-	return fmt.Sprintf("only %d indices %s", len(hit), of)
+	return ""
 }
 
 func regular(hit []int, step int) bool {
