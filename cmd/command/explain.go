@@ -205,14 +205,14 @@ func (x *explanation) Record(r *verdict.Record) {
 	}
 	for i := range r.Verdict.Margins {
 		if m := &r.Verdict.Margins[i]; m.Why != nil {
-			x.place(m).add(m, caseName(r))
+			x.place(m).add(m, namedCase(r))
 		}
 	}
 }
 
-// caseName is a case's test, index and id; of a program that was written for a
+// namedCase is a case's test, index and id; of a program that was written for a
 // moment, its id.
-func caseName(r *verdict.Record) string {
+func namedCase(r *verdict.Record) string {
 	if strings.Contains(r.Test, r.Program.ID()) {
 		return r.Program.ID()
 	}
@@ -275,7 +275,7 @@ func (x *explanation) Summary(s *report.Summary) {
 			fmt.Fprintf(out, "and %s more\n", count(len(x.failed)-i, "failing case"))
 			break
 		}
-		fmt.Fprintf(out, "\n%s\n%s", caseName(r), r.Verdict.Text())
+		fmt.Fprintf(out, "\n%s\n%s", namedCase(r), r.Verdict.Text())
 	}
 	fmt.Fprintf(out, "\n%s of %s, %s against %s, seed %d\n", count(s.Compared, "comparison"), count(s.Cases(), "case"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
 }
