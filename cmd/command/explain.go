@@ -97,6 +97,12 @@ func (e *explainCommand) meaning(ctx context.Context, name string) ([]campaign.T
 		return e.ofFiles(ctx, name)
 	}
 	if matches, err := matching(ops.Table(), []string{name}); err == nil && len(matches) > 0 {
+		selection, err := newSelection(e.picking, nil, e.err)
+		if err != nil {
+			return nil, usage(err)
+		}
+		e.selection = selection
+		selection.settle(&e.cases)
 		if err := e.open(ctx, false); err != nil {
 			return nil, err
 		}

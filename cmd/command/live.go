@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -32,6 +33,7 @@ type live struct {
 	cases, of  int
 	candidates int
 	words      *report.Summary
+	first      time.Time // when the first case was done: subjects have started
 	lanes      map[int]string
 	shrinking  string
 	ended      map[string]bool
@@ -41,6 +43,9 @@ type live struct {
 	stop  chan struct{}
 	done  sync.WaitGroup
 }
+
+// settled is how many cases have to be done before they tell how long the rest takes.
+const settled = 20
 
 // How often a terminal is drawn again, and how often a log has a line.
 const (
@@ -97,7 +102,9 @@ func (l *live) locked(f func()) {
 
 func (l *live) record(rec *verdict.Record) {
 	l.locked(func() {
-		l.cases++
+		if l.cases++; l.cases == 1 {
+			l.first = time.Now()
+		}
 		l.words.Words[rec.Verdict.Word]++
 	})
 }
@@ -140,7 +147,7 @@ func (l *live) draw() {
 		return
 	}
 	l.erase()
-	width := widthOf(l.w)
+	width := cmp.Or(widthOf(l.w), 80)
 	var b strings.Builder
 	lines := append([]string{l.head()}, l.body()...)
 	for _, line := range lines {
@@ -162,6 +169,9 @@ func (l *live) erase() {
 func (l *live) head() string {
 	took := time.Since(l.start)
 	done := l.cases / l.candidates
+	if l.cases == 0 && l.tests == 0 {
+		return fmt.Sprintf("%s: starting the subjects · %s", count(l.all, "test"), took.Round(time.Second))
+	}
 	line := fmt.Sprintf("%d of %s · %s, %.0f/s", l.tests, count(l.all, "test"), count(done, "case"), float64(done)/max(took.Seconds(), 0.001))
 	if len(l.words.Words) > 0 {
 		line += " · " + l.words.Counts()
@@ -183,10 +193,11 @@ func (l *live) left(took time.Duration, done int) time.Duration {
 	switch {
 	case l.until > 0:
 		return l.until - took
-	case done == 0 || l.of <= done:
+	case done < settled || l.of <= done:
 		return 0
 	}
-	return time.Duration(float64(took) * float64(l.of-done) / float64(done))
+	since := time.Since(l.first)
+	return time.Duration(float64(since) * float64(l.of-done) / float64(done))
 }
 
 // body is what the lanes do, or the search for smaller cases.
