@@ -173,7 +173,9 @@ func facts(s *report.Summary) [][2]string {
 const mostHeats = 6
 
 func newCard(b *report.Block, i int) *card {
-	b.Reason = report.Plain(b.Reason)
+	for _, text := range []*string{&b.Reason, &b.Because, &b.Limit, &b.Operator, &b.Where} {
+		*text = report.Plain(*text)
+	}
 	b.Notes = plainPairs(b.Notes)
 	text := report.Plain(strings.Join(b.Program, "\n"))
 	c := &card{Block: b, Anchor: fmt.Sprintf("finding-%d", i+1), Text: text, Source: highlight(text), Elements: b.Elements, OfDrawn: b.Drawn}
