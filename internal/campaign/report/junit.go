@@ -261,6 +261,6 @@ func (s *junitSuite) attributes() string {
 
 func attribute(name, value string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(value))
+	_ = xml.EscapeText(&b, []byte(Plain(value)))
 	return fmt.Sprintf(` %s="%s"`, name, b.String())
 }
