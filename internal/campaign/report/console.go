@@ -278,8 +278,11 @@ func (c *Console) verdict(s *Summary) {
 		fmt.Fprintln(c.W, "next: "+c.next)
 	case c.shown && s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
-	case s.Next != "":
-		fmt.Fprintln(c.W, "next: "+s.Next)
+	case c.Quiet || c.Counted || s.Findings()+len(s.Errors) > 0 || s.Judged() == 0:
+	case c.weak != "" && !c.Tests && strings.Contains(c.weak, ".py::"):
+		fmt.Fprintf(c.W, "next: plumb run -k '%s' -v\n", strings.TrimPrefix(c.weak, "suites/"))
+	default:
+		fmt.Fprintln(c.W, "next: plumb margins")
 	}
 }
 

@@ -63,7 +63,6 @@ type Summary struct {
 	Seed       uint64
 	Shared     bool     // cases share programs
 	Met        Met      // operators, dtypes, layouts and modes
-	Next       string   // the command that comes next where nothing failed
 	Covered    *Covered // nil where no time was to be spent
 	Tests      int
 	Words      map[verdict.Word]int
