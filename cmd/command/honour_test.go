@@ -198,6 +198,13 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"repro --findings " + test, "is a file; name a directory"},
 		{"repro x --zip " + dir, "--zip " + dir},
 		{"known --file " + dir, "--file " + dir},
+		{"run --html " + dir, "--html " + dir},
+		{"run --color sometimes", "want auto, always or never"},
+		{"run --collect-only --html page.html", "--html has no effect with --collect-only"},
+		{"explain", "needs an ID, a test or an operator"},
+		{"explain rellu --reference native", "no operator (is it relu?)"},
+		{"docs man", "needs a folder"},
+		{"tour now", "takes flags only"},
 		{"conform run --html " + dir, "--html " + dir},
 		{"conform run --summary " + dir, "--summary " + dir},
 		{"conform run --baseline " + test, "--baseline " + test},
@@ -256,6 +263,8 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 		switch cmd.CommandPath() { // what they are told are promises, modes and reports, in groups
 		case "plumb kernel":
 			most = 32
+		case "plumb run":
+			most = 34
 		case "plumb conform run":
 			most = 33
 		}

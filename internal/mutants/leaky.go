@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"plumb/internal/arg"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"
@@ -13,7 +14,7 @@ func Leaky() (*op.Table, *nn.Table, error) {
 		Around(defs["relu"], func(c *op.Run, run func(*op.Run) error) error {
 			err := run(c)
 			if err == nil {
-				letThrough(c.Tensor("input"), c.Out[0])
+				letThrough(c.Tensor(arg.Input), c.Out[0])
 			}
 			return err
 		})
