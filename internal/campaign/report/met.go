@@ -18,13 +18,28 @@ type Cell struct{ Operator, DType, Layout string }
 // Cells are those that a program meets.
 func Cells(p *program.Program) map[Cell]bool {
 	out := map[Cell]bool{}
-	for i := range p.Calls {
-		operator := verdict.OperatorName(p.Calls[i].Target)
+	for _, operator := range Operators(p) {
 		for k := range p.Inputs {
 			out[Cell{operator, p.Inputs[k].DType.String(), layoutOf(&p.Inputs[k])}] = true
 		}
 		if len(p.Inputs) == 0 {
 			out[Cell{operator, p.DType.String(), ""}] = true
+		}
+	}
+	return out
+}
+
+// Operators are those that a program calls, as functions, methods or modules, each
+// once.
+func Operators(p *program.Program) []string {
+	var out []string
+	for i := range p.Calls {
+		target := p.Calls[i].Target
+		if strings.HasPrefix(target, "Module.") { // of a module that another call made
+			continue
+		}
+		if name := verdict.OperatorName(target); !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
 	return out

@@ -40,6 +40,9 @@ const (
 	mostKinds = 50
 )
 
+// fewReasons is how many texts may be long ones.
+const fewReasons = 2000
+
 // test is what a page says of one.
 type test struct {
 	name   string
@@ -129,10 +132,8 @@ func (p *Page) row(r *verdict.Record, took time.Duration) row {
 	out.worst = float64(r.Verdict.Worst)
 	if r.Program != nil {
 		out.id = r.Program.ID()
-		for i := range r.Program.Calls {
-			if op := p.shown.of(verdict.OperatorName(r.Program.Calls[i].Target)); !slices.Contains(out.operators, op) {
-				out.operators = append(out.operators, op)
-			}
+		for _, name := range report.Operators(r.Program) {
+			out.operators = append(out.operators, p.shown.of(name))
 		}
 		for i := range r.Program.Inputs {
 			if d := p.shown.of(r.Program.Inputs[i].DType.String()); !slices.Contains(out.part, d) {
@@ -141,7 +142,11 @@ func (p *Page) row(r *verdict.Record, took time.Duration) row {
 		}
 	}
 	if r.Verdict.Word != verdict.Aligned {
-		out.reason = p.shown.of(cut(report.Plain(firstLine(r.Verdict.Reason)), 160))
+		most := 120
+		if len(p.shown.list) > fewReasons {
+			most = 40
+		}
+		out.reason = p.shown.of(cut(report.Plain(firstLine(r.Verdict.Reason)), most))
 	}
 	return out
 }

@@ -131,11 +131,27 @@
   function cover() {
     const axis = Number($("axis").value), q = $("cover-filter").value.toLowerCase();
     const columns = [...new Set(cells.map(c => c[axis]))].sort(), rows = new Map();
+    const at = (op, col) => {
+      if (!rows.has(op)) rows.set(op, new Map());
+      const r = rows.get(op);
+      if (!r.has(col)) r.set(col, [0, 0, 0]);
+      return r.get(col);
+    };
+    // Cells count a case in each mode and layout: where the columns are no modes, one mode tells.
+    const first = new Map();
+    for (const c of cells) if (!first.has(c[0]) || c[3] < first.get(c[0])) first.set(c[0], c[3]);
     for (const c of cells) {
       if (q && !c[0].toLowerCase().includes(q)) continue;
-      if (!rows.has(c[0])) rows.set(c[0], new Map());
-      const r = rows.get(c[0]), n = r.get(c[axis]) || [0, 0, 0];
-      r.set(c[axis], n.map((x, i) => x + c[4][i]));
+      const n = at(c[0], c[axis]), one = axis === 3 || c[3] === first.get(c[0]);
+      if (one) c[4].forEach((x, i) => { n[i] += x; });
+      else if (c[4][1] > n[1]) n[1] = c[4][1];
+    }
+    if (axis === 1 && !data.dropped) {
+      for (const r of rows.values()) for (const n of r.values()) n.fill(0);
+      for (const c of cases) for (const o of c[8] || []) for (const d of c[9] || []) {
+        const r = rows.get(texts[o]), n = r && r.get(texts[d]);
+        if (n) n[failed(word(c)) ? 1 : word(c) === "aligned" ? 0 : 2]++;
+      }
     }
     const head = el("thead"), line = el("tr"), body = el("tbody");
     for (const name of ["operator", ...columns]) { const th = el("th", name); th.scope = "col"; line.append(th); }
@@ -145,7 +161,7 @@
       th.scope = "row"; th.append(anchor(op, link("cases", {op}))); tr.append(th);
       for (const col of columns) {
         const n = r.get(col), td = el("td");
-        if (n) {
+        if (n && n[0] + n[1] + n[2]) {
           td.className = n[1] ? "no" : n[0] ? "ok" : "na";
           const a = anchor(n[0] + n[1] + n[2], link("cases", axis === 1 ? {op, dtype: col} : {op}));
           a.title = `${op}, ${col}: ${counts(n)}`;

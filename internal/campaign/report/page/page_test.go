@@ -24,15 +24,18 @@ import (
 const hostile = "<script>window.hostile=1</script><img src=x onerror=window.hostile=1>\x1b[31m\u202eevil\x00\xff'\"--></textarea>"
 
 // run makes a page of a run of n cases, of which each hundredth fails.
-func run(n int, name string) *Page {
+func run(n int, name string) *Page { return runOf(n, 100, name) }
+
+// runOf is run with another share of failures.
+func runOf(n, every int, name string) *Page {
 	p := New("plumb run", time.Date(2026, 11, 26, 20, 0, 0, 0, time.UTC))
 	p.Environment = [][2]string{{"command", "plumb run " + name}}
 	s := report.NewSummary()
 	s.Candidates, s.Reference, s.Seed = []string{"native", name}, "torch", 7
 	var failing []*verdict.Record
 	for i := range n {
-		r := record(i, fmt.Sprintf("suites/file%d.py::test_%d%s", i/500, i/10, name), name)
-		if i%100 == 3 {
+		r := record(i, every, fmt.Sprintf("suites/file%d.py::test_%d%s", i/500, i/10, name), name)
+		if i%every == min(3, every-1) {
 			failing = append(failing, r)
 		}
 		s.Add(r)
@@ -53,7 +56,7 @@ func run(n int, name string) *Page {
 
 var operators = strings.Fields("relu conv2d matmul softmax layer_norm gelu add where cumsum topk")
 
-func record(i int, test, name string) *verdict.Record {
+func record(i, every int, test, name string) *verdict.Record {
 	op := operators[i%len(operators)]
 	want := tensor.New(tensor.F32, 3, 4, 6, 5)
 	got := tensor.New(tensor.F32, 3, 4, 6, 5)
@@ -68,7 +71,7 @@ func record(i int, test, name string) *verdict.Record {
 		Outcome:   &backend.Outcome{Values: []backend.Value{{Tensor: got}}},
 		Verdict:   &verdict.Verdict{Word: verdict.Aligned, Worst: 0.25, Margins: []verdict.Margin{{Target: "torch." + op, DType: "float32", Ratio: compare.Number(float64(i%100) / 120)}}},
 	}
-	if i%100 != 3 {
+	if i%every != min(3, every-1) {
 		r.Reference.Values, r.Outcome.Values = nil, nil
 		return r
 	}
@@ -81,7 +84,7 @@ func record(i int, test, name string) *verdict.Record {
 	}
 	limit := compare.Limit{ATol: 1e-3, Reason: name}
 	d := verdict.Difference{Where: verdict.Where{Part: backend.PartValue, Name: name, Target: "torch." + op}, Limit: limit, Diff: compare.Tensors(want, got, limit, compare.Options{})}
-	r.Verdict = &verdict.Verdict{Word: verdict.Misaligned, Kind: "value", Reason: name + d.Diff.Message, Where: &d.Where, Differences: []verdict.Difference{d}}
+	r.Verdict = &verdict.Verdict{Word: verdict.Misaligned, Kind: "value", Reason: fmt.Sprintf("%s case %d: %s", name, i, d.Diff.Message), Where: &d.Where, Differences: []verdict.Difference{d}}
 	return r
 }
 
@@ -96,9 +99,11 @@ func written(t testing.TB, p *Page) []byte {
 // TestPage: it holds all, is small, and names nothing that lies elsewhere.
 func TestPage(t *testing.T) {
 	page := written(t, run(10000, ""))
-	if len(page) > 2<<20 {
-		t.Errorf("a page of 10,000 cases takes %d bytes", len(page))
+	failures := written(t, runOf(10000, 1, ""))
+	if len(page) > 2<<20 || len(failures) > 2<<20 {
+		t.Errorf("pages of 10,000 cases take %d bytes, and %d where each fails", len(page), len(failures))
 	}
+	t.Log(len(page), len(failures))
 	text := string(page)
 	for _, want := range []string{"only the last index, 4, of dim 3 (of 5)", "100 misaligned, 9900 aligned", `<span class="f">torch.softmax</span>`, "error by place: 6 of 30 elements", "histogram of the error"} {
 		if !strings.Contains(text, want) {
@@ -145,14 +150,14 @@ func TestBrowser(t *testing.T) {
 	if err != nil || modules == "" {
 		t.Skip("no chromium, or no PLUMB_TEST_NODE_MODULES with playwright-core and axe-core")
 	}
-	for name, p := range map[string]*Page{"ordinary": run(300, ""), "large": run(10000, ""), "hostile": run(300, hostile)} {
+	for name, p := range map[string]*Page{"ordinary": run(300, ""), "large": run(10000, ""), "failures": runOf(10000, 1, ""), "hostile": run(300, hostile)} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "page.html")
 			if err := os.WriteFile(path, written(t, p), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			axe := filepath.Join(modules, "axe-core", "axe.min.js")
-			if name == "large" {
+			if name == "large" || name == "failures" {
 				axe = "-"
 			}
 			args := []string{"testdata/browser.cjs", chromium, axe, path}

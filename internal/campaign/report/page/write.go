@@ -268,7 +268,10 @@ func (p *Page) limitRows() []limitRow {
 			n += k
 		}
 		worst := "equal"
-		if l.worst > 0 {
+		switch {
+		case l.worst > 1:
+			worst = "beyond"
+		case l.worst > 0:
 			worst = fmt.Sprintf("%.2g", l.worst)
 		}
 		out = append(out, limitRow{report.Plain(l.operator), worst, l.dtype, n, l.equal, template.HTML(l.draw())})
@@ -307,7 +310,7 @@ func (p *Page) data() ([]byte, error) {
 			cells = append(cells, []any{report.Plain(c.Operator), c.DType, cmp.Or(c.Layout, "none"), c.Mode, counts(c.Words)})
 		}
 	}
-	d["tests"], d["cases"], d["cells"] = tests, cases, cells
+	d["tests"], d["cases"], d["cells"], d["dropped"] = tests, cases, cells, p.dropped
 	var b bytes.Buffer
 	err := json.NewEncoder(&b).Encode(d)
 	return b.Bytes(), err

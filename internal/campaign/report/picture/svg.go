@@ -2,7 +2,9 @@ package picture
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -37,21 +39,28 @@ func (f *Field) Strip(dim int) string {
 	return heat([][]float64{row}, fmt.Sprintf("dimension %d of size %d: %d of %d blocks are beyond the limit", dim, f.Shape[dim], over, len(row)))
 }
 
-// heat draws runs of blocks of one shade as one rectangle.
+// heat draws the blocks of each shade as one path.
 func heat(rows [][]float64, label string) string {
 	size := max(4, min(14, 448/max(len(rows[0]), 1)))
-	var b strings.Builder
+	width, height := len(rows[0])*size, len(rows)*size
+	var paths [6]strings.Builder
 	for y, row := range rows {
 		for x := 0; x < len(row); {
-			n := 1
-			for x+n < len(row) && shade(row[x+n]) == shade(row[x]) {
+			n, shade := 1, level(row[x])
+			for x+n < len(row) && level(row[x+n]) == shade {
 				n++
 			}
-			fmt.Fprintf(&b, `<rect class="h%d" x="%d" y="%d" width="%d" height="%d"/>`, level(row[x]), x*size, y*size, n*size, size)
+			fmt.Fprintf(&paths[shade], "M%d %dh%dv%dh-%dz", x*size, y*size, n*size, size, n*size)
 			x += n
 		}
 	}
-	return svgOf(len(rows[0])*size, len(rows)*size, label, b.String())
+	inside := fmt.Sprintf(`<path class="h0" d="M0 0h%dv%dh-%dz"/>`, width, height, width)
+	for shade := 1; shade < len(paths); shade++ {
+		if paths[shade].Len() > 0 {
+			inside += fmt.Sprintf(`<path class="h%d" d="%s"/>`, shade, paths[shade].String())
+		}
+	}
+	return svgOf(width, height, label, inside)
 }
 
 // level numbers the shades.
@@ -148,10 +157,12 @@ func (f *Field) Scatter() string {
 	fmt.Fprintf(&b, `<path class="diagonal" d="M4 %dL%d 4"/>`, size-4, size-4)
 	for k, class := range []string{"within", "beyond"} {
 		step := max(1, len(points[k])/svgPoints)
+		drawn := map[string]bool{}
 		for n := 0; n < len(points[k]); n += step {
 			i := points[k][n]
-			fmt.Fprintf(&b, `<circle class="%s" cx="%.1f" cy="%.1f" r="2.5"/>`, class, at(f.Want[i]), size-at(f.Got[i]))
+			drawn[fmt.Sprintf("M%.0f %.0fh0", at(f.Want[i]), size-at(f.Got[i]))] = true
 		}
+		fmt.Fprintf(&b, `<path class="%s" d="%s"/>`, class, strings.Join(slices.Sorted(maps.Keys(drawn)), ""))
 	}
 	return svgOf(size, size, fmt.Sprintf("what is there, upwards, against what is expected, to the right, from %.3g to %.3g: %d points are beyond the limit", lo, hi, len(points[1])), b.String())
 }

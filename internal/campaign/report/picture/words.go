@@ -115,8 +115,8 @@ func (f *Field) border() string {
 			i++
 		}
 	}
-	if len(all) < 2 {
-		return ""
+	if !slices.ContainsFunc(all, func(s side) bool { return s.dim != all[0].dim }) {
+		return "" // along says it
 	}
 	var ends []string
 	for _, s := range all {
