@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -294,8 +293,7 @@ func (r *conformRun) newSink() report.Sink {
 	if r.json {
 		return report.NewJSON(r.out)
 	}
-	tty := isTerminal(r.out)
-	return &report.Console{W: r.out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: r.verbose, Quiet: true, Brief: true, Counted: true, MaxFindings: 3}
+	return &report.Console{W: r.out, Color: auto.paint(r.out), Width: widthOf(r.out), Tests: r.verbose, Verbose: r.verbose, Quiet: true, Brief: true, Counted: true, MaxFindings: 3}
 }
 
 func (r *conformRun) onRecord(rec *baseline.Record) {

@@ -29,6 +29,7 @@ type minimiser struct {
 	seed     uint64
 	summary  *report.Summary
 	log      io.Writer
+	live     *live
 
 	solo *campaign.Solo
 }
@@ -44,6 +45,7 @@ func (m *minimiser) minimise(ctx context.Context, groups []*finding.Group) ([]*f
 		return nil, err
 	}
 	defer m.solo.Close()
+	m.solo.OnShrink = m.live.shrinks
 	var again []campaign.Instance
 	threaded, err := m.subjects.set.Threaded(ctx, m.subjects.reference)
 	switch {

@@ -201,6 +201,13 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"repro --findings " + test, "is a file; name a directory"},
 		{"repro x --zip " + dir, "--zip " + dir},
 		{"known --file " + dir, "--file " + dir},
+		{"run --html " + dir, "--html " + dir},
+		{"run --color sometimes", "want auto, always or never"},
+		{"run --collect-only --html page.html", "--html has no effect with --collect-only"},
+		{"explain", "needs an ID, a test or an operator"},
+		{"explain rellu --reference native", "no operator (is it relu?)"},
+		{"docs man", "needs a folder"},
+		{"tour now", "takes flags only"},
 		{"conform run --html " + dir, "--html " + dir},
 		{"conform run --summary " + dir, "--summary " + dir},
 		{"conform run --baseline " + test, "--baseline " + test},
@@ -258,7 +265,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 		shown, most := 0, 30
 		switch cmd.CommandPath() { // what they are told are promises, modes and reports, in groups
 		case "plumb run", "plumb ops run":
-			most = 32
+			most = 35
 		case "plumb kernel", "plumb conform run":
 			most = 33
 		}

@@ -19,6 +19,7 @@ type judging struct {
 	tolerance     tolerance
 	checkGraph    *bool // nil: as the tests say
 	known         string
+	explain       bool // why limits are what they are
 	sameException bool // what both sides raise must have the same class
 	memory        int  // of the cases that run at the same time, in bytes
 }
@@ -48,7 +49,7 @@ func (j *judging) arm(cfg *campaign.Config, s *subjects) (judge.Config, error) {
 	by := judge.Config{
 		Table: ops.Table(), Modules: nn.Modules(), Oracle: j.oracle, Reference: s.set.Is(s.reference), CanAskReference: !open.IsRecorded(s.reference),
 		RTol: j.tolerance.rtol, ATol: j.tolerance.atol, Default: j.tolerance.byDType,
-		SameException: j.sameException, NoExceptions: j.exceptions == isRejection, ReferencesException: j.exceptions == isStrict, Memory: int64(j.memory),
+		SameException: j.sameException, Explain: j.explain, NoExceptions: j.exceptions == isRejection, ReferencesException: j.exceptions == isStrict, Memory: int64(j.memory),
 	}
 	if by.Oracle == judge.Always && !by.CanAskReference {
 		return by, usage(errors.New("--set oracle=always: a recorded reference cannot be asked again"))

@@ -101,7 +101,7 @@ func selectOps(names []string) ([]*op.Def, error) {
 			found = append(found, d)
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("no operator is called %s; plumb ops list prints them", n)
+			return nil, fmt.Errorf("no operator is called %s%s; plumb ops list prints them", n, like(n, operatorNames()))
 		}
 		defs = append(defs, found...)
 	}

@@ -201,5 +201,5 @@ func fits(name, pattern string) bool {
 }
 
 func noOperator(patterns []string) error {
-	return noneSelected{fmt.Errorf("no operator's name matches %s; plumb ops list prints them", strings.Join(patterns, " "))}
+	return noneSelected{fmt.Errorf("no operator's name matches %s%s; plumb ops list prints them", strings.Join(patterns, " "), like(patterns[0], operatorNames()))}
 }

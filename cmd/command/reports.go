@@ -3,32 +3,33 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
-
 	"plumb/internal/campaign/report"
 )
 
 // reports say what a command prints of its cases and where it keeps them.
 type reports struct {
-	verbose   bool
+	verbose   int // a line per test, or per case
 	quiet     bool
 	json      bool
 	junit     string
 	durations int
 	record    string
 	kept      keeping
+	color     colours
+	html      string
 }
 
 func (f *reports) register(cmd *cobra.Command) {
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
-		fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per case")
+		fl.CountVarP(&f.verbose, "verbose", "v", "a line per test, with what is weak and what is unsupported; -vv a line per case too")
 		fl.BoolVarP(&f.quiet, "quiet", "q", false, "print findings and the counts only")
+		colorFlag(fl, &f.color)
 		jsonFlag(fl, &f.json, "one JSON object per case and line, the summary last")
 		fl.Var(outFile(&f.junit), "junit", "write JUnit XML for CI systems to this file: a testsuite per test")
+		fl.Var(outFile(&f.html), "html", "write the run as one page to this file: findings with pictures, coverage, limits, tests and cases")
 		fl.Var(wholeNumber(&f.durations, 1), "durations", "print this many tests, those that ran longest on reference and candidates")
 		f.kept.flag(fl)
 		fl.Var(outFile(&f.record), "record", "save the cases and the reference's results in this file, for --reference recorded:FILE")
@@ -37,21 +38,17 @@ func (f *reports) register(cmd *cobra.Command) {
 	bars(cmd, "quiet", "verbose")
 }
 
+func colorFlag(fl *pflag.FlagSet, to *colours) {
+	*to = auto
+	fl.Var(oneOf(to, auto, always, never), "color", "paint what is printed: auto does on a terminal, unless NO_COLOR is set")
+}
+
 // sink is the printer; brief where findings are made smaller afterwards.
 func (f *reports) sink(out io.Writer, brief bool) report.Sink {
 	if f.json {
 		return report.NewJSON(out)
 	}
-	tty := isTerminal(out)
-	return &report.Console{W: out, Color: tty && os.Getenv("NO_COLOR") == "", Live: tty, Verbose: f.verbose, Quiet: f.quiet, Brief: brief}
-}
-
-func isTerminal(w io.Writer) bool {
-	if t, ok := w.(*inTurn); ok {
-		w = t.w
-	}
-	f, ok := w.(descriptor)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return &report.Console{W: out, Color: f.color.paint(out), Width: widthOf(out), Tests: f.verbose > 0, Verbose: f.verbose > 1, Quiet: f.quiet, Brief: brief}
 }
 
 // openJUnit makes the file of --junit; nil without one.

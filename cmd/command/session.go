@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -41,9 +42,12 @@ type session struct {
 	accepted  *acceptedList // nil without a known list
 	collector finding.Collector
 	progress  progress
+	live      *live
 	recorded  []recorded.Case // for --record
-	beyond    int             // cases that the reference does not support
 	found     []*finding.Finding
+	// onFindings, which may be nil, is given what was made smaller.
+	onFindings func([]*finding.Finding)
+	beyond     int // cases that the reference does not support
 }
 
 // observer sees the records and the ends of a session's tests.
@@ -65,20 +69,8 @@ func newSession(keys ...string) *session {
 // are reported.
 func (s *session) attach(cmd *cobra.Command) {
 	var one sync.Mutex
-	s.out, s.err = &inTurn{&one, cmd.OutOrStdout()}, &inTurn{&one, cmd.ErrOrStderr()}
-}
-
-// inTurn is a writer for several goroutines.
-type inTurn struct {
-	mu *sync.Mutex
-	w  io.Writer
-}
-
-// Write writes when no other does.
-func (t *inTurn) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.w.Write(p)
+	s.live = &live{mu: &one}
+	s.out, s.err = &inTurn{&one, cmd.OutOrStdout(), s.live}, &inTurn{&one, cmd.ErrOrStderr(), s.live}
 }
 
 // open opens the subjects and makes the judge, from which the drawing takes
@@ -101,7 +93,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	s.gauges.judge = s.cfg.Judge
 	s.cases.sigs = s.subjects.signatures(s.cfg)
 	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
-	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd = s.onOpen, s.onRecord, s.onEnd
+	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd, s.cfg.OnWork = s.onOpen, s.onRecord, s.onEnd, s.live.work
 	return nil
 }
 
@@ -122,9 +114,10 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		s.judging.power = 0 // a round has too few cases of a test to call it weak
 	}
 	if s.sink == nil {
-		s.reports.quiet = s.reports.quiet || timed && !s.reports.verbose // a test has many ends
+		s.reports.quiet = s.reports.quiet || timed && s.reports.verbose == 0 // a test has many ends
 		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
 	}
+	s.tell()
 	if s.cases.printed.out = s.out; s.reports.json {
 		s.cases.printed.out = s.err
 	}
@@ -137,6 +130,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		junit.Properties = [][2]string{{"candidates", strings.Join(s.subjects.candidates, ", ")}, {"reference", s.subjects.reference}, {"seed", fmt.Sprint(s.cases.seed)}}
 		s.sink = report.Sinks{s.sink, junit}
 		defer func() { err = closeJUnit(junit, err, s.err) }()
+	}
+	if p := s.newPage(name, start); p != nil {
+		defer func() { err = s.writePage(p, err) }()
 	}
 	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
 		return err
@@ -151,7 +147,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: s.storedSubjects(backend.Info{}, make([]backend.Info, len(s.subjects.candidates)))})
 	complete := false
 	defer func() { s.reports.kept.end(complete, err) }()
+	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.time)
 	err = s.judge(ctx)
+	s.live.end()
 	complete = err == nil
 	s.reports.kept.findings(s.found, s.collector.Groups())
 	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
@@ -165,6 +163,16 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		s.sink.Summary(s.summary)
 	}
 	return s.conclude(err)
+}
+
+// tell chooses where the run says how it gets on: on the error output where that
+// or the output is a terminal, and nowhere where only findings are wanted.
+func (s *session) tell() {
+	if s.reports.quiet || s.live == nil {
+		return
+	}
+	s.live.w = s.err.(*inTurn).w
+	s.live.tty = isTerminal(s.live.w) && os.Getenv("TERM") != "dumb"
 }
 
 // judge runs the cases, makes what fails smaller, and counts what is accepted.
@@ -192,11 +200,14 @@ func (s *session) minimise(ctx context.Context) error {
 	if len(groups) == 0 || s.judging.shrink.Runs == 0 {
 		return nil
 	}
-	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err}
+	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err, live: s.live}
 	found, err := m.minimise(ctx, groups)
 	if err == nil {
 		s.found = found
 		s.sink.Findings(found)
+		if s.onFindings != nil {
+			s.onFindings(found)
+		}
 	}
 	return err
 }
@@ -262,6 +273,7 @@ func (s *session) onRecord(rec *verdict.Record) {
 	if rec.Reference.Status == backend.Unsupported && rec.Verdict.Word == verdict.Unsupported {
 		s.beyond++
 	}
+	s.live.record(rec)
 	s.accepted.excuse(rec)
 	s.summary.Add(rec)
 	s.reports.kept.record(rec)
@@ -286,6 +298,7 @@ func (s *session) onEnd(e *verdict.End) {
 		s.summary.Errors = append(s.summary.Errors, e.Err)
 	}
 	s.progress.end(e)
+	s.live.ends(e)
 	if s.gauges.end(e) {
 		s.summary.Weak++
 	}

@@ -10,8 +10,6 @@ import (
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/report"
 	"plumb/internal/judge/verdict"
-	"plumb/program"
-	"plumb/tensor"
 )
 
 // spending spends a time on the tests whose operators, dtypes and layouts were
@@ -20,7 +18,7 @@ type spending struct {
 	time  time.Duration // 0 where nothing but the number of cases ends a run
 	tests []*spent
 	by    map[string]*spent
-	met   map[encounter]int // cases
+	met   map[report.Cell]int // cases
 	round int
 }
 
@@ -29,12 +27,9 @@ type spent struct {
 	test  campaign.Test
 	next  int // index
 	cases int
-	cells map[encounter]bool
+	cells map[report.Cell]bool
 	over  bool // it has no more cases, or is in error
 }
-
-// encounter is an operator with the dtype and the layout of an input of its program.
-type encounter struct{ operator, dtype, layout string }
 
 // errTimeUp ends a run whose time is spent.
 var errTimeUp = errors.New("the time is spent")
@@ -51,9 +46,9 @@ const (
 
 // first returns the tests with one case each.
 func (s *spending) first(tests []campaign.Test) []campaign.Test {
-	s.by, s.met = map[string]*spent{}, map[encounter]int{}
+	s.by, s.met = map[string]*spent{}, map[report.Cell]int{}
 	for _, t := range tests {
-		of := &spent{test: t, cells: map[encounter]bool{}}
+		of := &spent{test: t, cells: map[report.Cell]bool{}}
 		s.tests, s.by[t.Name] = append(s.tests, of), of
 	}
 	return s.next(s.tests, 1)
@@ -100,7 +95,7 @@ func (s *spending) record(r *verdict.Record) {
 		return
 	}
 	of.cases++
-	for c := range cells(r.Program) {
+	for c := range report.Cells(r.Program) {
 		of.cells[c] = true
 		s.met[c]++
 	}
@@ -125,30 +120,4 @@ func (s *spending) covered() *report.Covered {
 		c.Least = slices.Min(slices.Collect(maps.Values(s.met)))
 	}
 	return c
-}
-
-// cells are those that a program meets.
-func cells(p *program.Program) map[encounter]bool {
-	out := map[encounter]bool{}
-	for _, call := range p.Calls {
-		operator := verdict.OperatorName(call.Target)
-		for i := range p.Inputs {
-			out[encounter{operator, p.Inputs[i].DType.String(), layoutOf(&p.Inputs[i])}] = true
-		}
-		if len(p.Inputs) == 0 {
-			out[encounter{operator, p.DType.String(), ""}] = true
-		}
-	}
-	return out
-}
-
-// layoutOf names how an input lies in memory.
-func layoutOf(in *program.Input) string {
-	switch {
-	case in.Strides == nil || tensor.Contiguous.Matches(in.Shape, in.Strides):
-		return "contiguous"
-	case tensor.ChannelsLast.Matches(in.Shape, in.Strides):
-		return "channels_last"
-	}
-	return "strided"
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"plumb/backend"
 	"plumb/internal/campaign/drive"
@@ -80,6 +81,9 @@ type Config struct {
 	OnRecord func(*verdict.Record)
 	// OnEnd is called after a test's last record.
 	OnEnd func(*verdict.End)
+	// OnWork, which may be nil, is told what each lane does now: a stage, "reference"
+	// or "candidates", and a test. Lanes call it at the same time.
+	OnWork func(lane int, stage, test string)
 }
 
 // Candidate is a backend to judge.
@@ -124,11 +128,12 @@ func Run(ctx context.Context, cfg Config) error {
 
 // round judges the cases of tests.
 func (c *Config) round(ctx context.Context, tests []Test, open func() (*pools, error)) error {
+	var lanes atomic.Int64
 	plan := drive.Config[*testRun, *batch]{
 		Jobs: c.Jobs,
 		Open: func() (drive.Lane[*batch], error) {
 			p, err := open()
-			return &lane{c, p}, err
+			return &lane{c, p, int(lanes.Add(1)) - 1}, err
 		},
 		Limit:  c.limit(),
 		Retain: true,
@@ -159,6 +164,14 @@ func (c *Config) least() int64 { return max(1, c.Memory/int64(runAhead*c.Jobs*c.
 type lane struct {
 	cfg *Config
 	*pools
+	index int
+}
+
+// at tells what the lane does now.
+func (l *lane) at(stage string, b *batch) {
+	if l.cfg.OnWork != nil {
+		l.cfg.OnWork(l.index, stage, b.test.Name)
+	}
 }
 
 // Close leaves the backends to the other lanes.
@@ -183,6 +196,7 @@ type caseRun struct {
 
 // Run draws a batch's cases and runs them on the reference.
 func (l *lane) Run(ctx context.Context, b *batch) error {
+	l.at("reference", b)
 	l.draw(b)
 	outcomes, err := l.ask(ctx, b.jobs())
 	if err != nil {
@@ -268,6 +282,7 @@ func (b *batch) jobs() []*backend.Job {
 
 // Finish runs a batch on the candidates and judges what they did.
 func (l *lane) Finish(ctx context.Context, b *batch) error {
+	l.at("candidates", b)
 	for i := range b.cases {
 		b.cases[i].excused(l.cfg, b)
 	}

@@ -27,8 +27,12 @@ type Instance struct {
 // Unstable.
 func (s *Solo) Minimise(ctx context.Context, groups []*finding.Group, b shrink.Budget, again ...Instance) ([]*finding.Finding, error) {
 	var found []*finding.Finding
-	for _, g := range groups {
-		result, err := shrink.Shrink(ctx, g.First, s.Subject(g.First), b, nil)
+	for i, g := range groups {
+		var progress func(*shrink.Result)
+		if s.OnShrink != nil {
+			progress = func(r *shrink.Result) { s.OnShrink(i+1, len(groups), r) }
+		}
+		result, err := shrink.Shrink(ctx, g.First, s.Subject(g.First), b, progress)
 		if err != nil {
 			return nil, err
 		}

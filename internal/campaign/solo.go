@@ -14,7 +14,13 @@ import (
 
 // Solo judges programs one by one, outside of a run, with backends of its own.
 // It is for one goroutine.
-type Solo struct{ lane *lane }
+type Solo struct {
+	// OnShrink, which may be nil, is told how far Minimise is: at which of how many
+	// failures, and the smallest case so far.
+	OnShrink func(at, of int, r *shrink.Result)
+
+	lane *lane
+}
 
 // Open starts the reference and the candidates of a configuration.
 func Open(cfg *Config) (*Solo, error) {
@@ -24,7 +30,7 @@ func Open(cfg *Config) (*Solo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Solo{&lane{&solo, p}}, nil
+	return &Solo{lane: &lane{cfg: &solo, pools: p}}, nil
 }
 
 // Judge runs a program on the reference and on the named candidate, in its own

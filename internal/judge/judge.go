@@ -46,6 +46,8 @@ type Config struct {
 	// Memory is what the bounds and truths of one case may take, in bytes; 0 bounds
 	// nothing. A verdict that would need more is Skipped.
 	Memory int64
+	// Explain asks of each comparison why its limit is what it is.
+	Explain bool
 	// Settled, where set, is all that Breach and EndAlike go by.
 	Settled *Settled
 }
@@ -63,7 +65,7 @@ type Judge struct {
 func New(c Config) *Judge {
 	j := &Judge{settled: c.Settled, memory: c.Memory, policy: verdict.Policy{
 		RTol: c.RTol, ATol: c.ATol, Default: c.Default, NoExceptions: c.NoExceptions, SameException: c.SameException, ReferencesException: c.ReferencesException,
-		Reference: c.Reference, Faults: reffaults.Faults,
+		Reference: c.Reference, Faults: reffaults.Faults, Explain: c.Explain,
 	}}
 	if c.Oracle.asks() && c.CanAskReference {
 		j.policy.CanAskReference, j.oracle = true, c.Oracle

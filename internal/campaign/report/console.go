@@ -6,54 +6,77 @@ import (
 	"io"
 	"math"
 	"strings"
-	"time"
 
 	"plumb/backend"
 	"plumb/internal/find/finding"
 	"plumb/internal/judge/verdict"
 )
 
-// Console writes a log for people: a line per test, findings in full with the
-// program that shows them, and a summary.
+// Console writes a log for people: findings with the smallest program that shows
+// each and where in the tensor it differs, and a summary of a few lines. More is
+// told with Tests and Verbose.
 type Console struct {
 	W       io.Writer
 	Color   bool
-	Verbose bool // a line per case
-	Quiet   bool // no line for a test without findings or remarks
-	// Live rewrites a progress line in place; it needs a terminal.
-	Live bool
+	Tests   bool // a line per test, with what is weak and what is unsupported
+	Verbose bool // a line per case, and every finding
+	Quiet   bool // findings and counts only
 	// MaxFindings bounds the findings printed per test; 0 means 1.
 	MaxFindings int
 	// Brief prints a line for a finding: Findings prints what it became.
 	Brief bool
 	// Counted says that another report has told how much was judged.
 	Counted bool
+	// Width is that of the terminal; 0 where there is none.
+	Width int
 
-	next string // the command that comes next
+	paper  *paper
+	legend bool
+	next   string // the command that comes next
+	weak   string // a test that is weak, and for what
 
 	test    *Summary
 	name    string
 	printed int
-	drawn   time.Time
+	brief   int    // findings in a line each
+	unshown int    // those that were not
 	shown   bool   // a program of a finding
 	fault   string // what was printed last, and in how many cases it is again
 	again   int
 }
 
+// mostBrief is how many findings have a line before they are made smaller.
+const mostBrief = 5
+
+// start begins a page: all that is printed is plain text and colours.
+func (c *Console) start() {
+	if c.paper == nil {
+		c.paper = newPaper(c.W)
+		c.W = c.paper
+	}
+}
+
+// width is that of a line.
+func (c *Console) width() int {
+	if c.Width == 0 {
+		return 100
+	}
+	return max(c.Width, 40)
+}
+
 // Record counts the record and prints it when it is a finding.
 func (c *Console) Record(r *verdict.Record) {
+	c.start()
 	if c.test == nil || c.name != r.Test {
 		c.test, c.name, c.printed = NewSummary(), r.Test, 0
 	}
 	c.test.Add(r)
 	if c.Verbose {
-		c.clear()
 		fmt.Fprintf(c.W, "  %s  case %d  %s  %s\n", c.paint(r.Verdict.Word), r.Index, r.Program.ID(), detail(r))
 	}
 	if r.Verdict.Word.IsFinding() {
 		c.finding(r)
 	}
-	c.progress()
 }
 
 func detail(r *verdict.Record) string {
@@ -76,8 +99,11 @@ func (c *Console) finding(r *verdict.Record) {
 	if c.printed++; c.printed > c.limit() {
 		return
 	}
-	c.clear()
 	if c.Brief {
+		if c.brief++; c.brief > mostBrief && !c.Verbose {
+			c.unshown++
+			return
+		}
 		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r), firstLine(r.Verdict.Reason))
 		return
 	}
@@ -93,7 +119,6 @@ func (c *Console) finding(r *verdict.Record) {
 // that spoils all that it has.
 func (c *Console) repeated() {
 	if c.again > 0 {
-		c.clear()
 		fmt.Fprintf(c.W, "  and %s more\n", plural(c.again, "case"))
 	}
 	c.fault, c.again = "", 0
@@ -121,8 +146,8 @@ func (c *Console) limit() int {
 
 // End prints the test's line.
 func (c *Console) End(e *verdict.End) {
+	c.start()
 	c.repeated()
-	c.clear()
 	if e.Err != nil {
 		fmt.Fprintf(c.W, "%s %s\n", c.color("31", "ERROR"), ErrorText(e.Err))
 		return
@@ -131,9 +156,19 @@ func (c *Console) End(e *verdict.End) {
 	if s == nil || c.name != e.Test {
 		s = NewSummary()
 	}
-	if c.Quiet && e.Weak == nil && s.Findings() == 0 {
-		return
+	if e.Weak != nil && c.weak == "" {
+		c.weak = e.Test
 	}
+	if c.Tests {
+		c.line(e, s)
+	}
+	if more := c.printed - c.limit(); more > 0 && c.name == e.Test && (c.Tests || !c.Brief) {
+		fmt.Fprintf(c.W, "  (%s of this test not shown; -vv shows every one)\n", plural(more, "more finding"))
+	}
+}
+
+// line is a test's, with what there is to know of it.
+func (c *Console) line(e *verdict.End, s *Summary) {
 	line := fmt.Sprintf("%-60s %s", e.Test, s.Counts())
 	if s.Worst > 0 {
 		line += fmt.Sprintf(", worst %.2g of the limit", s.Worst)
@@ -151,60 +186,28 @@ func (c *Console) End(e *verdict.End) {
 	if s.TooLarge != "" {
 		fmt.Fprintf(c.W, "  %s\n", firstLine(s.TooLarge))
 	}
-	if more := c.printed - c.limit(); more > 0 && c.name == e.Test {
-		fmt.Fprintf(c.W, "  (%s of this test not shown; -v shows every one)\n", plural(more, "more finding"))
-	}
 }
 
 // Findings prints each finding with its minimal program.
 func (c *Console) Findings(fs []*finding.Finding) {
+	c.start()
 	c.repeated()
-	c.clear()
+	c.unshown = 0
 	for i, f := range fs {
-		r := f.Result
-		word := c.paint(r.Record.Verdict.Word)
-		if f.Unstable != "" {
-			word = c.paint(verdict.Unstable)
-		}
-		fmt.Fprintf(c.W, "\n%s finding %d of %d, %s: %s\n", word, i+1, len(fs), f.ID, r.Signature)
-		fmt.Fprintf(c.W, "\n%s\n%s\n", r.Record.Program, indent(r.Record.Verdict.Text()))
-		for _, line := range findingNotes(f) {
-			fmt.Fprintf(c.W, "  %s\n", line)
-		}
+		c.block(NewBlock(f), fmt.Sprintf("finding %d of %d, %s", i+1, len(fs), f.ID))
 		if f.Bundle != "" && c.next == "" {
 			c.next = fmt.Sprintf("plumb repro %s --run", f.ID)
 		}
 	}
 }
 
-// findingNotes are the lines below a finding's program.
-func findingNotes(f *finding.Finding) []string {
-	r := f.Result
-	lines := []string{fmt.Sprintf("%-12s%s in %s, first %s case %d", "seen", plural(f.Count(), "case"), plural(len(f.Tests()), "test"), f.Groups[0].Test, f.Groups[0].First.Index)}
-	note := func(name, text string) {
-		if text != "" {
-			lines = append(lines, fmt.Sprintf("%-12s%s", name, text))
-		}
-	}
-	how := fmt.Sprintf("in %s of the candidate, %.1fs", plural(r.Runs, "run"), r.Elapsed.Seconds())
-	if !r.Minimal {
-		how += "; the budget ended the search (--set shrink.runs, shrink.time)"
-	}
-	note("modes", strings.Join(f.Modes(), ", "))
-	note("to blame", r.Record.Verdict.ToBlame())
-	note("unstable", f.Unstable)
-	note("common", f.Common)
-	note("ranks", r.Ranks)
-	note("minimised", how)
-	note("proof", f.Proof)
-	note("bundle", f.Bundle)
-	return lines
-}
-
 // Summary prints the counts and the seed.
 func (c *Console) Summary(s *Summary) {
+	c.start()
 	c.repeated()
-	c.clear()
+	if c.unshown > 0 {
+		fmt.Fprintf(c.W, "and %s in other tests, which -vv shows at once\n", plural(c.unshown, "finding"))
+	}
 	fmt.Fprintln(c.W)
 	if !c.Counted {
 		fmt.Fprintf(c.W, "judged: %s\n", share(s.Judged(), s.Cases(), "case"))
@@ -225,6 +228,36 @@ func (c *Console) Summary(s *Summary) {
 	if n := s.Words[verdict.Rejected]; n > 0 {
 		fmt.Fprintf(c.W, "rejected: %s\n", share(n, s.Cases(), "case"))
 	}
+	if s.Graphs+s.Uncaptured > 0 {
+		fmt.Fprintln(c.W, s.graphLine())
+	}
+	if s.NoDerived != "" {
+		fmt.Fprintf(c.W, "forward only: %s, the first because %s\n", plural(s.Forward, "case"), firstLine(s.NoDerived))
+	}
+	if v := s.Covered; v != nil {
+		fmt.Fprintf(c.W, "covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more\n", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
+	} else if text := s.Met.String(); text != "" && !c.Counted {
+		fmt.Fprintf(c.W, "covered: %s\n", text)
+	}
+	c.weakness(s)
+	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
+	c.verdict(s)
+}
+
+// weakness says how many tests are weak, and how they are seen.
+func (c *Console) weakness(s *Summary) {
+	if s.Weak == 0 || c.Tests || c.Quiet {
+		return
+	}
+	text := fmt.Sprintf("weak: %s would let a wrong result pass, or mostly reject", plural(s.Weak, "test"))
+	if c.weak != "" {
+		text += ", such as " + c.weak
+	}
+	fmt.Fprintln(c.W, c.color("33", text+"; -v says of each why"))
+}
+
+// verdict prints the counts and the command that comes next.
+func (c *Console) verdict(s *Summary) {
 	line := s.Counts()
 	if n := len(s.Errors); n > 0 {
 		line += fmt.Sprintf(", %s in error", plural(n, "test"))
@@ -239,22 +272,17 @@ func (c *Console) Summary(s *Summary) {
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"
 	}
-	if s.Graphs+s.Uncaptured > 0 {
-		fmt.Fprintln(c.W, s.graphLine())
-	}
-	if s.NoDerived != "" {
-		fmt.Fprintf(c.W, "forward only: %s, the first because %s\n", plural(s.Forward, "case"), firstLine(s.NoDerived))
-	}
-	if v := s.Covered; v != nil {
-		fmt.Fprintf(c.W, "covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more\n", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
-	}
-	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
 	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
 	switch {
 	case c.next != "":
 		fmt.Fprintln(c.W, "next: "+c.next)
 	case c.shown && s.Findings() > 0:
 		fmt.Fprintln(c.W, "next: save a program above as finding.py, and see it fail again: plumb run finding.py")
+	case c.Quiet || c.Counted || s.Findings()+len(s.Errors) > 0 || s.Judged() == 0:
+	case c.weak != "" && !c.Tests && strings.Contains(c.weak, ".py::"):
+		fmt.Fprintf(c.W, "next: plumb run -k '%s' -v\n", strings.TrimPrefix(c.weak, "suites/"))
+	default:
+		fmt.Fprintln(c.W, "next: plumb margins")
 	}
 }
 
@@ -264,21 +292,6 @@ func (s *Summary) drawn() string {
 		return " --shapes few"
 	}
 	return ""
-}
-
-// progress rewrites the live line, at most ten times a second.
-func (c *Console) progress() {
-	if !c.Live || time.Since(c.drawn) < 100*time.Millisecond {
-		return
-	}
-	c.drawn = time.Now()
-	fmt.Fprintf(c.W, "\r\x1b[K%s  %s", c.name, c.test.Counts())
-}
-
-func (c *Console) clear() {
-	if c.Live {
-		fmt.Fprint(c.W, "\r\x1b[K")
-	}
 }
 
 func (c *Console) paint(w verdict.Word) string {
@@ -295,7 +308,7 @@ func (c *Console) color(code, s string) string {
 	if !c.Color {
 		return s
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return c.paper.color(code, s)
 }
 
 // ErrorText returns the message of an error, and of one with a place in a file

@@ -115,6 +115,9 @@ func (j *JUnit) Summary(*Summary) {}
 
 // Add adds a case to its suite. What fails is told by Close.
 func (j *JUnit) Add(c JUnitCase) {
+	for _, text := range []*string{&c.Suite, &c.Name, &c.Reason, &c.Output} {
+		*text = Plain(*text)
+	}
 	s := j.byName[c.Suite]
 	if s == nil {
 		s = &junitSuite{name: c.Suite}
@@ -258,6 +261,6 @@ func (s *junitSuite) attributes() string {
 
 func attribute(name, value string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(value))
+	_ = xml.EscapeText(&b, []byte(Plain(value)))
 	return fmt.Sprintf(` %s="%s"`, name, b.String())
 }

@@ -62,6 +62,7 @@ type Summary struct {
 	Candidates []string
 	Seed       uint64
 	Shared     bool     // cases share programs
+	Met        Met      // operators, dtypes, layouts and modes
 	Covered    *Covered // nil where no time was to be spent
 	Tests      int
 	Words      map[verdict.Word]int
@@ -118,6 +119,7 @@ func (s *Summary) Add(r *verdict.Record) {
 		s.Triage.Add(r)
 	}
 	s.graph(r)
+	s.Met.Add(r)
 	if worst := float64(v.Worst); v.Word == verdict.Aligned && worst > s.Worst && v.WorstAt != nil {
 		s.Worst, s.WorstAt = worst, fmt.Sprintf("%s case %d, %s %s", r.Test, r.Index, v.WorstAt.Part, v.WorstAt.Name)
 	}

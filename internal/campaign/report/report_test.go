@@ -88,7 +88,8 @@ func golden(t *testing.T, name string, got []byte) {
 func TestReports(t *testing.T) {
 	for name, sink := range map[string]func(*bytes.Buffer) Sink{
 		"console.txt": func(b *bytes.Buffer) Sink { return &Console{W: b} },
-		"verbose.txt": func(b *bytes.Buffer) Sink { return &Console{W: b, Verbose: true} },
+		"tests.txt":   func(b *bytes.Buffer) Sink { return &Console{W: b, Tests: true} },
+		"verbose.txt": func(b *bytes.Buffer) Sink { return &Console{W: b, Tests: true, Verbose: true} },
 		"records.txt": func(b *bytes.Buffer) Sink { return NewJSON(b) },
 	} {
 		var b bytes.Buffer
@@ -97,20 +98,12 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestTerminalAddsOnlyControl: colours and the progress line change nothing of
-// what stays on the screen.
-func TestTerminalAddsOnlyControl(t *testing.T) {
+// TestColoursAddOnlyColours: they change nothing of what is read.
+func TestColoursAddOnlyColours(t *testing.T) {
 	var plain, terminal bytes.Buffer
-	play(&Console{W: &plain, Verbose: true})
-	play(&Console{W: &terminal, Color: true, Live: true, Verbose: true})
-	var kept strings.Builder
-	for line := range strings.Lines(terminal.String()) {
-		if i := strings.LastIndex(line, "\r\x1b[K"); i >= 0 {
-			line = line[i+len("\r\x1b[K"):]
-		}
-		kept.WriteString(line)
-	}
-	text := kept.String()
+	play(&Console{W: &plain, Verbose: true, Tests: true})
+	play(&Console{W: &terminal, Color: true, Verbose: true, Tests: true})
+	text := terminal.String()
 	for _, code := range []string{"\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"} {
 		if !strings.Contains(text, code) {
 			t.Errorf("nothing is painted %q", code)

@@ -42,6 +42,9 @@ type Bound struct {
 // may have: ten bits, what is lost where terms cancel to a thousandth.
 const otherFormula = 1 << 10
 
+// NothingRounds is the reason of a limit where a bound says that sums are exact.
+const NothingRounds = "every term is an integer and Σ|terms| stays below 1/u, so sums are exact in any order"
+
 // Bounds holds the bounds of an outcome's tensors, those that have one.
 type Bounds struct {
 	Values []ValueBound // by call
@@ -158,7 +161,7 @@ func smallest(d tensor.DType) float64 {
 // limit returns 2·u·Error: both sides are within half of it of the exact result.
 func (b *Bound) limit(d tensor.DType) Limit {
 	if b.Error == nil {
-		return Exactly("every term is an integer and Σ|terms| stays below 1/u, so sums are exact in any order")
+		return Exactly(NothingRounds)
 	}
 	if b.Functions && b.roundoff(d) == 0x1p-53 {
 		return b.normwise(d)
@@ -344,4 +347,21 @@ func Spacing(magnitude float64, d tensor.DType) float64 {
 	}
 	_, e := math.Frexp(magnitude)
 	return math.Ldexp(2*u, e-1)
+}
+
+// Dominates says which part of the bound of element i is the largest: the roundings
+// of its own sum, or what its inputs bring along; "" where there is no bound.
+func (l *Limit) Dominates(i int) string {
+	if l.Error == nil {
+		return ""
+	}
+	e := l.Error.Float(i)
+	if l.Terms == nil || !(e > 0) {
+		return "E gathers the roundings of each step before this result"
+	}
+	share := min(1, float64(l.Count)*l.Terms.Float(i)/e)
+	if share >= 0.5 {
+		return fmt.Sprintf("the roundings of its own sum, K·Σ|terms|, are %.0f %% of E", 100*share)
+	}
+	return fmt.Sprintf("errors that its inputs bring along are %.0f %% of E, its own sum the rest", 100*(1-share))
 }

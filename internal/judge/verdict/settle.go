@@ -134,11 +134,14 @@ func (j *judge) noteMargin(c *comparison) {
 		class = Relative
 	}
 	j.margin(c.where, c.want, class, c.diff.WorstRatio)
+	if j.policy.Explain {
+		j.v.Margins[len(j.v.Margins)-1].Why = why(c)
+	}
 }
 
 // margin notes how near a comparison with want came to a limit of a class.
 func (j *judge) margin(w Where, want *tensor.Tensor, class op.Class, ratio compare.Number) {
-	m := Margin{w.Part, w.Call, w.Name, w.Target, "", class, ratio}
+	m := Margin{Part: w.Part, Call: w.Call, Name: w.Name, Target: w.Target, Class: class, Ratio: ratio}
 	if want != nil {
 		m.DType = want.DType().String()
 	}

@@ -137,6 +137,8 @@ type Margin struct {
 	DType  string         `json:"dtype"`
 	Class  op.Class       `json:"class,omitempty"`
 	Ratio  compare.Number `json:"ratio"` // observed error ÷ limit
+	// Why is set where Policy.Explain asks for it.
+	Why *Why `json:"why,omitempty"`
 }
 
 // Side says how a backend's run ended.
@@ -249,6 +251,9 @@ type Policy struct {
 	ReferencesException bool
 	// IgnoreRequiresGrad is for sides that do not report it.
 	IgnoreRequiresGrad bool
+	// Explain asks of each comparison why its limit is what it is, also of those
+	// that are equal.
+	Explain bool
 }
 
 // Judge compares a candidate's outcome with the reference's by the rules of
@@ -294,7 +299,7 @@ func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
 // limit returns the limit of one comparison. The rounding-error bounds of the
 // program are asked for only where some bit differs and they matter.
 func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) compare.Limit {
-	if want != nil && got != nil && j.policy.Rounding != nil && !basis.Settled(nil) && !want.SameBits(got) {
+	if want != nil && got != nil && j.policy.Rounding != nil && !basis.Settled(nil) && (j.policy.Explain || !want.SameBits(got)) {
 		outline := j.outlined(w, basis)
 		if !basis.Settled(outline) && j.usable(outline) {
 			b := pickBound(j.bounds(w), w)
@@ -361,3 +366,7 @@ func (j *judge) differ(w Where, kind Kind, message string) {
 	d := compare.Diff{Rule: compare.Rule(kind), Message: message}
 	j.v.Differences = append(j.v.Differences, Difference{Where: w, Kind: kind, Diff: d})
 }
+
+// Exact returns the truth of a verdict's first difference as far as it is known;
+// nil where it is not, and of others.
+func (d *Difference) Exact() *tensor.Tensor { return d.exact }
