@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"plumb/backend"
@@ -62,7 +61,8 @@ type Config struct {
 	// ReferenceName is the reference's in votes; "" for "reference".
 	ReferenceName string
 	Candidates    []Candidate
-	// Jobs is the number of lanes, and the most instances of a backend that there are.
+	// Jobs is the most instances of a backend that there are, and the number of
+	// lanes: of more where a candidate compiles what they ask as one function.
 	Jobs int
 	// Batch is the largest number of cases in one exchange with a backend.
 	Batch int
@@ -111,30 +111,27 @@ func (e *StuckError) Error() string {
 // context's; mistakes in a test are reported through OnEnd.
 func Run(ctx context.Context, cfg Config) error {
 	cfg.Jobs, cfg.Batch = max(cfg.Jobs, 1), max(cfg.Batch, 1)
-	open := sync.OnceValues(func() (*pools, error) { return openPools(&cfg) })
-	err := cfg.round(ctx, cfg.Tests, open)
+	p, err := openPools(&cfg)
+	if err != nil {
+		return err
+	}
+	err = cfg.round(ctx, cfg.Tests, p)
 	for err == nil && cfg.More != nil {
 		more := cfg.More()
 		if len(more) == 0 {
 			break
 		}
-		err = cfg.round(ctx, more, open)
+		err = cfg.round(ctx, more, p)
 	}
-	if p, failed := open(); failed == nil {
-		err = errors.Join(err, p.close())
-	}
-	return err
+	return errors.Join(err, p.close())
 }
 
 // round judges the cases of tests.
-func (c *Config) round(ctx context.Context, tests []Test, open func() (*pools, error)) error {
+func (c *Config) round(ctx context.Context, tests []Test, p *pools) error {
 	var lanes atomic.Int64
 	plan := drive.Config[*testRun, *batch]{
-		Jobs: c.Jobs,
-		Open: func() (drive.Lane[*batch], error) {
-			p, err := open()
-			return &lane{c, p, int(lanes.Add(1)) - 1}, err
-		},
+		Jobs:   p.lanes(c.Jobs),
+		Open:   func() (drive.Lane[*batch], error) { return &lane{c, p, int(lanes.Add(1)) - 1}, nil },
 		Limit:  c.limit(),
 		Retain: true,
 		Done:   (*batch).count,

@@ -60,7 +60,7 @@ func (l *lane) try(ctx context.Context, p *pool, graph bool, jobs []*backend.Job
 				if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, all[at]); err != nil {
 					return nil, err
 				}
-				if len(outcomes) > 1 && m.info.Features[Together] == m.info.Own() && t.verdict.Word.IsFinding() {
+				if m.together() && t.verdict.Word.IsFinding() {
 					if t.outcome, err = p.one(ctx, k, jobs[at]); err != nil {
 						return nil, err
 					}
@@ -77,10 +77,6 @@ func (l *lane) try(ctx context.Context, p *pool, graph bool, jobs []*backend.Job
 	}
 	return all, nil
 }
-
-// Together is the feature of a subject that names the mode in which it may
-// compile the cases of an exchange as one function.
-const Together = "together"
 
 // exchangeBytes is what the results of one exchange with a candidate may take,
 // if they are as large as the reference's, where it is of more than one case.

@@ -157,7 +157,7 @@ func TestModes(t *testing.T) {
 func TestMemoryOfModes(t *testing.T) {
 	m := &modal{backend.Eager, map[string]float64{backend.Eager: 1, "graph": 1, Plain: 1, "jit": 1}, ""}
 	cand := newPool(func() (backend.Backend, error) { return m, nil }, 1)
-	if s, err := cand.take(t.Context()); err != nil {
+	if s, err := cand.take(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	} else {
 		cand.give(s)

@@ -3,13 +3,14 @@ package campaign
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"plumb/backend"
 )
 
 // pool holds instances of a backend for the lanes, which take one for each
-// exchange: another is started while all are busy, up to one a lane.
+// exchange: another is started while all are busy, up to a number.
 type pool struct {
 	open Opener
 	most int
@@ -19,14 +20,21 @@ type pool struct {
 	started int
 	all     []subject
 	about   []described // each mode
+	waiting []*request
 }
 
 func newPool(open Opener, most int) *pool {
 	return &pool{open: open, most: most, free: make(chan subject, most)}
 }
 
-// take returns an instance that nobody uses, to be given back.
-func (p *pool) take(ctx context.Context) (subject, error) {
+// take returns an instance that nobody uses, to be given back; nil where none is
+// needed any more.
+func (p *pool) take(ctx context.Context, done <-chan struct{}) (subject, error) {
+	select {
+	case <-done:
+		return nil, nil
+	default:
+	}
 	select {
 	case s := <-p.free:
 		return s, nil
@@ -38,6 +46,8 @@ func (p *pool) take(ctx context.Context) (subject, error) {
 	select {
 	case s := <-p.free:
 		return s, nil
+	case <-done:
+		return nil, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -88,7 +98,15 @@ func (p *pool) modes(graph bool) []described {
 
 // run runs jobs in one of the modes, the first of which is the backend's own.
 func (p *pool) run(ctx context.Context, mode int, jobs []*backend.Job) ([]*backend.Outcome, error) {
-	s, err := p.take(ctx)
+	if p.about[mode].together() {
+		return p.gather(ctx, mode, jobs)
+	}
+	return p.exchange(ctx, mode, jobs)
+}
+
+// exchange runs jobs in one exchange with an instance.
+func (p *pool) exchange(ctx context.Context, mode int, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	s, err := p.take(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +114,9 @@ func (p *pool) run(ctx context.Context, mode int, jobs []*backend.Job) ([]*backe
 	return backend.RunBatch(ctx, s[mode].Backend, jobs)
 }
 
-// one runs one job.
+// one runs one job by itself.
 func (p *pool) one(ctx context.Context, mode int, job *backend.Job) (*backend.Outcome, error) {
-	outcomes, err := p.run(ctx, mode, []*backend.Job{job})
+	outcomes, err := p.exchange(ctx, mode, []*backend.Job{job})
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +129,11 @@ func (p *pool) close() error {
 		errs = append(errs, s[0].Close())
 	}
 	return errors.Join(errs...)
+}
+
+// together reports whether lanes share exchanges.
+func (p *pool) together() bool {
+	return slices.ContainsFunc(p.about, func(d described) bool { return d.together() })
 }
 
 // pools are the reference's and the candidates' instances.
@@ -131,7 +154,7 @@ func openPools(cfg *Config) (*pools, error) {
 	var starting sync.WaitGroup
 	for i, one := range all {
 		starting.Go(func() {
-			s, err := one.take(context.Background())
+			s, err := one.take(context.Background(), nil)
 			if errs[i] = err; err == nil {
 				one.give(s)
 			}
@@ -149,6 +172,14 @@ func openPools(cfg *Config) (*pools, error) {
 		cfg.OnOpen(p.ref.about[0].info, candidates)
 	}
 	return p, nil
+}
+
+// lanes is how many lanes there are for so many instances of each.
+func (p *pools) lanes(instances int) int {
+	if slices.ContainsFunc(p.cands, (*pool).together) {
+		return gatherers * instances
+	}
+	return instances
 }
 
 func (p *pools) close() error {

@@ -16,7 +16,7 @@ func TestPool(t *testing.T) {
 	var opened, closed atomic.Int32
 	p := newPool(func() (backend.Backend, error) { opened.Add(1); return &fake{closed: &closed}, nil }, 2)
 	take := func(ctx context.Context) subject {
-		s, err := p.take(ctx)
+		s, err := p.take(ctx, nil)
 		if err != nil && ctx.Err() == nil {
 			t.Fatal(err)
 		}

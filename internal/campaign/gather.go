@@ -1,0 +1,89 @@
+package campaign
+
+import (
+	"context"
+
+	"plumb/backend"
+)
+
+// Together is the feature of a subject that names the mode in which it may
+// compile the cases of an exchange as one function.
+const Together = "together"
+
+// In the mode of Together, what several lanes ask for while all instances are busy
+// is one exchange of up to gathered jobs, and there are so many lanes for each that
+// would keep the instances busy: one function of 32 cases of PyTorch's compiles in
+// the time of two that have one.
+const (
+	gathered  = 32
+	gatherers = 16
+)
+
+func (d *described) together() bool { return d.info.Features[Together] == d.name }
+
+// request is what a lane waits for.
+type request struct {
+	mode     int
+	jobs     []*backend.Job
+	outcomes []*backend.Outcome
+	err      error
+	done     chan struct{}
+}
+
+// gather runs jobs with those of the other lanes that wait.
+func (p *pool) gather(ctx context.Context, mode int, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	r := &request{mode: mode, jobs: jobs, done: make(chan struct{})}
+	p.mu.Lock()
+	p.waiting = append(p.waiting, r)
+	p.mu.Unlock()
+	for {
+		s, err := p.take(ctx, r.done)
+		switch {
+		case err != nil:
+			return nil, err
+		case s == nil:
+			return r.outcomes, r.err
+		}
+		requests := p.next()
+		runTogether(ctx, s, requests)
+		p.give(s)
+		if len(requests) == 0 { // another lane runs it
+			<-r.done
+		}
+	}
+}
+
+// next takes the first of the requests that wait, and those after it in its mode
+// that fit in its exchange.
+func (p *pool) next() []*request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, jobs := 0, 0
+	for _, r := range p.waiting {
+		if jobs += len(r.jobs); n > 0 && (jobs > gathered || r.mode != p.waiting[0].mode) {
+			break
+		}
+		n++
+	}
+	var out []*request
+	out, p.waiting = p.waiting[:n:n], p.waiting[n:]
+	return out
+}
+
+// runTogether answers requests of one mode.
+func runTogether(ctx context.Context, s subject, requests []*request) {
+	if len(requests) == 0 {
+		return
+	}
+	var jobs []*backend.Job
+	for _, r := range requests {
+		jobs = append(jobs, r.jobs...)
+	}
+	outcomes, err := backend.RunBatch(ctx, s[requests[0].mode].Backend, jobs)
+	for _, r := range requests {
+		if r.err = err; err == nil {
+			r.outcomes, outcomes = outcomes[:len(r.jobs):len(r.jobs)], outcomes[len(r.jobs):]
+		}
+		close(r.done)
+	}
+}

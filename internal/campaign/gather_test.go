@@ -1,0 +1,106 @@
+package campaign
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"plumb/backend"
+	"plumb/internal/judge"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// compiler notes how many jobs each of its exchanges has; the first one ends once
+// all the other lanes have asked.
+type compiler struct {
+	modal
+	asked chan struct{}
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (c *compiler) Info() backend.Info {
+	info := c.modal.Info()
+	info.Features = map[string]string{Together: "jit"}
+	return info
+}
+
+func (c *compiler) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	c.mu.Lock()
+	first := len(c.sizes) == 0
+	c.sizes = append(c.sizes, len(jobs))
+	c.mu.Unlock()
+	if first {
+		<-c.asked
+	}
+	var outs []*backend.Outcome
+	for _, j := range jobs {
+		outs = append(outs, &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.Scalar(tensor.F32, complex(float64(len(j.Program.Name)), 0))}}})
+	}
+	return outs, nil
+}
+
+// TestGather: what lanes ask for while the instance is busy is one exchange, of
+// which each has its own part.
+func TestGather(t *testing.T) {
+	c := &compiler{modal: modal{mode: "jit"}, asked: make(chan struct{})}
+	p := newPool(func() (backend.Backend, error) { return c, nil }, 1)
+	s, err := p.take(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.give(s)
+	names := []string{"a", "bb", "ccc", "dddd"}
+	got := make([]float64, len(names))
+	var lanes sync.WaitGroup
+	for i, name := range names {
+		lanes.Go(func() {
+			outs, err := p.run(t.Context(), 0, []*backend.Job{{Program: &program.Program{Name: name}}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got[i] = real(outs[0].Values[0].Tensor.At(0))
+		})
+	}
+	for waits := 0; waits < len(names)-1; {
+		p.mu.Lock()
+		waits = len(p.waiting)
+		p.mu.Unlock()
+	}
+	close(c.asked)
+	lanes.Wait()
+	if want := []float64{1, 2, 3, 4}; !slices.Equal(got, want) {
+		t.Errorf("results of %v, want %v", got, want)
+	}
+	if want := []int{1, 3}; !slices.Equal(c.sizes, want) {
+		t.Errorf("exchanges of %v, want %v", c.sizes, want)
+	}
+}
+
+// TestLanesOfTogether: tests of one case each meet in the exchanges of one
+// instance, and each case has its own verdict.
+func TestLanesOfTogether(t *testing.T) {
+	c := &compiler{modal: modal{mode: "jit"}, asked: make(chan struct{})}
+	close(c.asked)
+	var tests []Test
+	for _, name := range []string{"t", "uu", "t", "t", "uu"} {
+		p := &program.Program{Name: name, Calls: []program.Call{{Result: "y", Target: "torch.f"}}}
+		tests = append(tests, Test{Name: name, N: 1, Fixed: true, Draw: func(int, Observer) (*program.Program, error) { return p, nil }})
+	}
+	words := map[verdict.Word]int{}
+	err := Run(t.Context(), Config{
+		Tests: tests, Jobs: 1, Batch: 1,
+		Reference:  func() (backend.Backend, error) { return &modal{"", map[string]float64{"": 1}, ""}, nil },
+		Candidates: []Candidate{{"c", func() (backend.Backend, error) { return c, nil }}},
+		Judge:      judge.New(judge.Config{}),
+		OnRecord:   func(r *verdict.Record) { words[r.Verdict.Word]++ },
+		OnEnd:      func(*verdict.End) {},
+	})
+	if err != nil || words[verdict.Aligned] != 3 || words[verdict.Misaligned] != 2 {
+		t.Errorf("%v, %v", words, err)
+	}
+}
