@@ -44,8 +44,19 @@ type Job struct {
 	// name of the constructing call, as the reference reported them. Nil for
 	// the reference itself, which makes its own from the program's seed.
 	State map[string]State
+	// Reach is how many elements the values that are differentiated may have, as
+	// far as it is known: a subject that has to say so first computes twice.
+	Reach int
 	// Measure asks how long the last call takes; nil for not.
 	Measure *Measure
+}
+
+// Reals returns how many real numbers a tensor's elements are.
+func Reals(t *tensor.Tensor) int {
+	if t.DType().IsComplex() {
+		return 2 * t.Len()
+	}
+	return t.Len()
 }
 
 // Measure is how a program's last call is measured, after the program has run.

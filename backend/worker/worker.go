@@ -252,13 +252,9 @@ const (
 
 // cotangentLength guesses how many elements the differentiated values have.
 func (w *Worker) cotangentLength(job *backend.Job) int {
-	n := max(minCotangent, w.reach[job.Program.Name])
+	n := max(minCotangent, w.reach[job.Program.Name], min(job.Reach, maxReach))
 	for _, t := range job.Inputs {
-		size := t.Len()
-		if t.DType().IsComplex() {
-			size *= 2
-		}
-		n = max(n, size)
+		n = max(n, backend.Reals(t))
 	}
 	return n
 }
