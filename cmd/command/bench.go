@@ -25,6 +25,8 @@ func newBench() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
+		Example: `  plumb bench cases      cases per CPU-second
+  plumb bench kernels    operators beside PyTorch's`,
 	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform(), newBenchSubjects())
 }
 

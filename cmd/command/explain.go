@@ -73,6 +73,7 @@ name of a test of the shipped suites; an OPERATOR is one of plumb ops list.`,
 func (e *explainCommand) explain(ctx context.Context, name string) error {
 	e.judging.explain, e.judging.shrink.Runs, e.judging.power = true, 0, 0
 	e.judging.settings.margins, e.judging.settings.findings = "none", "none"
+	e.reports.kept.path = noStore
 	e.cases.n = cmp.Or(e.cases.n, 20)
 	e.sink = &explanation{out: e.out, json: e.reports.json, color: e.reports.color.paint(e.out), reference: e.subjects.reference}
 	tests, err := e.meaning(ctx, name)

@@ -265,7 +265,7 @@ func TestEveryFlagRefusesNonsense(t *testing.T) {
 		shown, most := 0, 30
 		switch cmd.CommandPath() { // what they are told are promises, modes and reports, in groups
 		case "plumb run", "plumb ops run":
-			most = 35
+			most = 34
 		case "plumb kernel", "plumb conform run":
 			most = 33
 		}

@@ -37,9 +37,10 @@ with --set known.strict=true plumb run then fails.`,
 	cmd.PersistentFlags().Var(outFile(&file), "file", "the list")
 	var e accepted.Entry
 	add := &cobra.Command{
-		Use:   "add ID | FOLDER | ZIP",
-		Short: "Accept a finding until a given day",
-		Args:  takes(1, 1, "one finding: an ID, a folder or a zip file"),
+		Use:     "add ID | FOLDER | ZIP",
+		Short:   "Accept a finding until a given day",
+		Example: `  plumb known add 3f5a9c12 --until 2027-01-31 --owner ada --reason 'one unit off, by design'`,
+		Args:    takes(1, 1, "one finding: an ID, a folder or a zip file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := reproFlags{findings: findings}
 			b, err := f.open(args[0])

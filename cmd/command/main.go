@@ -142,6 +142,7 @@ and backward, and compares every tensor.
   plumb run my_test.py -n 100    your own tests
   plumb ops run 'conv*'          operators, without a test file
   plumb doctor                   what is installed here, and what is missing
+  plumb tour                     two minutes with a planted fault, without PyTorch
 
 Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault,
 5 nothing was judged. plumb help exit tells more.`,
@@ -149,7 +150,7 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 		SilenceUsage:      true,
 		PersistentPreRunE: checkFlags,
 	}
-	root.AddCommand(newRun(), newOps(), newMatrix(), newGraph(), newConform(), newHistory(), newServe(), newRepro(), newKnown(), newFaults(), newMargins(), newSelftest(), newBench(), newProfile(), newDoctor(), newSubject(), newVersion(), newExplain(), newTour(), newDocs(), newKernel())
+	root.AddCommand(newRun(), newOps(), newMatrix(), newGraph(), newConform(), newHistory(), newServe(), newRepro(), newKnown(), newFaults(), newMargins(), newSelftest(), newBench(), newProfile(), newDoctor(), newSubject(), newVersion(), newKernel(), newExplain(), newTour(), newDocs())
 	root.AddCommand(newSettingsHelp(), newBackendsHelp(), newExitHelp())
 	root.SetHelpCommand(newHelp())
 	cobra.AddTemplateFunc("flagText", flagText)

@@ -44,10 +44,8 @@ type session struct {
 	progress  progress
 	live      *live
 	recorded  []recorded.Case // for --record
+	beyond    int             // cases that the reference does not support
 	found     []*finding.Finding
-	// onFindings, which may be nil, is given what was made smaller.
-	onFindings func([]*finding.Finding)
-	beyond     int // cases that the reference does not support
 }
 
 // observer sees the records and the ends of a session's tests.
@@ -205,9 +203,6 @@ func (s *session) minimise(ctx context.Context) error {
 	if err == nil {
 		s.found = found
 		s.sink.Findings(found)
-		if s.onFindings != nil {
-			s.onFindings(found)
-		}
 	}
 	return err
 }

@@ -29,6 +29,8 @@ func newSubject() *cobra.Command {
 		Short: "Connect a framework of your own: write a worker to start from, and check one",
 		Long: `A subject is a framework, a compiler, a library or a device that is judged. Plumb
 runs it in a process of its own, a worker. docs/subject.md tells the whole way.`,
+		Example: `  plumb subject new mine ./mine --module mylib   an adapter to start from
+  plumb subject check ./mine/mine                what of it is right`,
 	}
 	return parent(cmd, newSubjectNew(), newSubjectCheck())
 }

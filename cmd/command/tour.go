@@ -181,12 +181,11 @@ func (t *guided) session(ctx context.Context, name string, args []string, flags 
 	defer r.cases.sigs.Close()
 	r.cfg.Candidates = []campaign.Candidate{{Name: "relu with a fault", Open: func() (backend.Backend, error) { return t.planted, nil }}}
 	r.subjects.candidates = []string{"relu with a fault"}
-	r.onFindings = func(fs []*finding.Finding) {
-		if len(fs) > 0 {
-			t.found = fs[0]
-		}
-	}
+	r.reports.kept.path = noStore
 	err = r.session.run(ctx, name, tests)
+	if t.found == nil && len(r.found) > 0 {
+		t.found = r.found[0]
+	}
 	var exit *exitError
 	if errors.As(err, &exit) && exit.code == exitFindings {
 		err = nil

@@ -31,7 +31,6 @@ type Page struct {
 	dropped int // aligned cases that have no row
 	words   strung
 	shown   strung // reasons, operators and dtypes of rows
-	ends    []*verdict.End
 }
 
 // The most rows of cases, and of different failures that are shown as drawn.
