@@ -134,6 +134,15 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	if p := s.newPage(name, start); p != nil {
 		defer func() { err = s.writePage(p, err) }()
 	}
+	if s.reports.files.wanted() {
+		outline := report.NewOutline(name, plumbVersion(), s.lineOf)
+		s.sink = report.Sinks{s.sink, report.OutlineSink{Outline: outline}}
+		defer func() {
+			if werr := s.reports.files.write(outline, s.err); werr != nil && err == nil {
+				err = &exitError{exitFault, werr}
+			}
+		}()
+	}
 	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
 		return err
 	}
@@ -210,6 +219,14 @@ func (s *session) minimise(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// lineOf is where a test is defined, as far as it is known.
+func (s *session) lineOf(test string) (file string, line int) {
+	if d := s.gauges.defined[test]; d != nil {
+		return d.File, d.Line
+	}
+	return "", 0
 }
 
 // onOpen is told what the subjects are.
