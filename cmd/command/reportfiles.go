@@ -67,6 +67,18 @@ func (f *reportFiles) wanted() bool { return len(f.all) > 0 || annotates() }
 // annotates reports whether GitHub Actions runs the command, and shows findings at their lines.
 func annotates() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
 
+// close writes all of it. It returns the run's own error where there is one.
+func (f *reportFiles) close(o *report.Outline, err error, log io.Writer) error {
+	werr := f.write(o, log)
+	if err == nil && werr != nil {
+		return &exitError{exitFault, werr}
+	}
+	if werr != nil {
+		fmt.Fprintln(log, "plumb:", werr)
+	}
+	return err
+}
+
 // write writes the files, and the annotations to log.
 func (f *reportFiles) write(o *report.Outline, log io.Writer) error {
 	var errs []error
