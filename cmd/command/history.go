@@ -39,12 +39,12 @@ findings and what failed, of a conformance run the tables of functions and dtype
 		Example: `  plumb history
   plumb history last
   plumb history diff 3 last
-  plumb history export --csv cases.csv 3 4
+  plumb history export 3 4 --csv cases.csv
   plumb history --json -n 1`,
 		Args: takes(0, 1, "one RUN; plumb history diff compares two"),
 		RunE: h.command((*history).run),
 	}
-	cmd.AddCommand(newHistoryDiff())
+	cmd.AddCommand(newHistoryDiff(), newHistoryExport())
 	h.storeFlag(cmd)
 	cmd.Flags().VarP(wholeNumber(&h.last, 1), "number", "n", "how many runs are listed, the last ones")
 	jsonFlag(cmd.Flags(), &h.json, "one JSON object per run or case and line")

@@ -55,7 +55,7 @@ func (f *picking) restrict(cmd *cobra.Command) {
 	cmd.Flags().SetNormalizeFunc(asPytest)
 	bars(cmd, "ff", "lf")
 	bars(cmd, "exitfirst", "maxfail")
-	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "shapes", "for", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "html", "color", "durations", "record", "store", "no-capture")
+	bars(cmd, "collect-only", "exitfirst", "maxfail", "seed", "shapes", "for", "candidate", "jobs", "python", "device", "set", "tolerance", "check-graph", "known", "verbose", "junit", "html", "color", "durations", "record", "store", "report", "markdown", "no-capture")
 }
 
 // limit is the number of failing tests at which the run ends; 0 for none.

@@ -132,6 +132,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	if p := s.newPage(name, start); p != nil {
 		defer func() { err = s.writePage(p, err) }()
 	}
+	if o := s.outline(name); o != nil {
+		defer func() { err = s.reports.files.close(o, err, s.err) }()
+	}
 	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
 		return err
 	}
@@ -139,10 +142,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	if s.accepted, err = openKnown(s.judging.known, s.judging.clean, s.err); err != nil {
 		return err
 	}
-	if err := s.reports.kept.open(s.err); err != nil {
+	if err := s.keep(name); err != nil {
 		return err
 	}
-	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: s.storedSubjects(backend.Info{}, make([]backend.Info, len(s.subjects.candidates)))})
 	complete := false
 	defer func() { s.reports.kept.end(complete, err) }()
 	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.time)
@@ -205,6 +207,34 @@ func (s *session) minimise(ctx context.Context) error {
 		s.sink.Findings(found)
 	}
 	return err
+}
+
+// outline is what the files of --report are made from; nil where none is wanted.
+func (s *session) outline(name string) *report.Outline {
+	if !s.reports.files.wanted() {
+		return nil
+	}
+	o := report.NewOutline(name, plumbVersion(), s.lineOf)
+	s.sink = report.Sinks{s.sink, report.OutlineSink{Outline: o}}
+	return o
+}
+
+// keep begins the run in the results store.
+func (s *session) keep(name string) error {
+	if err := s.reports.kept.open(s.err); err != nil {
+		return err
+	}
+	unknown := s.storedSubjects(backend.Info{}, make([]backend.Info, len(s.subjects.candidates)))
+	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: unknown})
+	return nil
+}
+
+// lineOf is where a test is defined, as far as it is known.
+func (s *session) lineOf(test string) (file string, line int) {
+	if d := s.gauges.defined[test]; d != nil {
+		return d.File, d.Line
+	}
+	return "", 0
 }
 
 // onOpen is told what the subjects are.

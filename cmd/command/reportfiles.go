@@ -1,0 +1,103 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"plumb/internal/campaign/report"
+)
+
+// reportFiles are the files of --report and of its short forms, by format.
+type reportFiles struct {
+	all []reportFile
+}
+
+type reportFile struct{ format, path string }
+
+// String is empty: there are no files by default.
+func (f *reportFiles) String() string { return "" }
+
+// Type names the kind of value for help.
+func (f *reportFiles) Type() string { return "FORMAT=FILE" }
+
+// Set takes one more file.
+func (f *reportFiles) Set(text string) error {
+	format, path, _ := strings.Cut(text, "=")
+	if report.Formats[format] == nil || path == "" {
+		return fmt.Errorf("want FORMAT=FILE, the format %s", strings.Join(slices.Sorted(maps.Keys(report.Formats)), ", "))
+	}
+	if err := checkWritable(path); err != nil {
+		return err
+	}
+	f.all = append(f.all, reportFile{format, path})
+	return nil
+}
+
+// markdownFile is --markdown FILE.
+type markdownFile struct{ *reportFiles }
+
+// Set takes the file.
+func (m markdownFile) Set(path string) error {
+	if path == "" {
+		return errors.New("want a file")
+	}
+	return m.reportFiles.Set("markdown=" + path)
+}
+
+// Type names the kind of value for help.
+func (m markdownFile) Type() string { return "file" }
+
+func (f *reportFiles) flags(fl *pflag.FlagSet) {
+	fl.Var(f, "report", "write the run in brief to this file, for other programs; may be repeated: json, markdown (a comment for a pull request; --markdown FILE for short), sarif, gitlab (code quality), badge (SVG)")
+	fl.Var(markdownFile{f}, "markdown", "as --report markdown=FILE")
+	fl.Lookup("markdown").Hidden = true
+}
+
+// wanted reports whether there is an outline to make: for files, or for annotations.
+func (f *reportFiles) wanted() bool { return len(f.all) > 0 || annotates() }
+
+// annotates reports whether GitHub Actions runs the command, and shows findings at their lines.
+func annotates() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
+
+// close writes all of it. It returns the run's own error where there is one.
+func (f *reportFiles) close(o *report.Outline, err error, log io.Writer) error {
+	werr := f.write(o, log)
+	if err == nil && werr != nil {
+		return &exitError{exitFault, werr}
+	}
+	if werr != nil {
+		fmt.Fprintln(log, "plumb:", werr)
+	}
+	return err
+}
+
+// write writes the files, and the annotations to log.
+func (f *reportFiles) write(o *report.Outline, log io.Writer) error {
+	var errs []error
+	for _, one := range f.all {
+		if err := writeOutline(one.path, o, report.Formats[one.format]); err != nil {
+			errs = append(errs, fmt.Errorf("--report %s=%s: %w", one.format, one.path, err))
+		}
+	}
+	if annotates() {
+		errs = append(errs, o.Annotations(log))
+	}
+	return errors.Join(errs...)
+}
+
+func writeOutline(path string, o *report.Outline, format func(*report.Outline, io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(file)
+	return errors.Join(format(o, w), w.Flush(), file.Close())
+}
