@@ -25,7 +25,7 @@ func newBench() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
-	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform(), newBenchSubjects())
+	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform(), newBenchSubjects(), newBenchCampaign())
 }
 
 func newBenchCases() *cobra.Command {

@@ -252,6 +252,22 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"conform gen " + test + " --out y --reference native --python python3", "--python python3 has no effect"},
 		{"conform list --python python3", "--python needs --candidate"},
 		{"version --python python3", "--python needs --blas"},
+		{"campaign run --unit 0", "at least 1"},
+		{"campaign run --set timeout=3s --reference native", "--set timeout has no effect"},
+		{"campaign run --set power=1", "does not use the setting power"},
+		{"campaign run --candidate native --candidate native", "--candidate native is given twice"},
+		{"campaign status a b", "plumb campaign status takes one campaign"},
+		{"campaign status --store " + dir + "/none.db", "--store " + dir},
+		{"campaign serve --lease 0s", "a positive duration"},
+		{"campaign serve --nats nats://127.0.0.1:1 --listen 127.0.0.1:2", "--listen has no effect with --nats"},
+		{"campaign serve --tls-cert " + test, "--tls-cert needs --tls-key"},
+		{"campaign serve --ca " + test, "--ca needs --nats"},
+		{"worker --give-up 0s", "a positive duration"},
+		{"worker --join nats://192.0.2.1:4222", "is not loopback: it needs tls://"},
+		{"config nosuch", "there is no command \"nosuch\" with flags"},
+		{"bench campaign --kills 0", "at least 1"},
+		{"bench campaign --rows 0", "at least 1"},
+		{"bench campaign --workers 0", "at least 1"},
 	} {
 		if got := refusal(t, strings.Fields(c.args)...); !strings.Contains(got, c.want) {
 			t.Errorf("plumb %s: %q, want %q in it", c.args, got, c.want)
