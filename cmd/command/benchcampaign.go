@@ -90,7 +90,7 @@ func (k *killings) run(ctx context.Context) error {
 	rnd := rand.New(rand.NewPCG(k.seed, 25))
 	killed := 0
 	for args := begin; killed < k.kills; args = []string{"campaign", "resume", "-q"} {
-		over, err := k.kill(ctx, args, time.Duration(rnd.Int64N(int64(took/2)+1)))
+		over, err := k.kill(ctx, args, k.pause(rnd, took))
 		if err != nil {
 			return err
 		}
@@ -117,6 +117,15 @@ func (k *killings) run(ctx context.Context) error {
 		return errors.New("the counts differ")
 	}
 	return nil
+}
+
+// starting is about what a process needs before it judges.
+const starting = 300 * time.Millisecond
+
+// pause is a time after which a process is killed: short enough for all killings to
+// be in one campaign.
+func (k *killings) pause(rnd *rand.Rand, took time.Duration) time.Duration {
+	return time.Duration(rnd.Int64N(int64(took/time.Duration(k.kills)*3/2 + starting)))
 }
 
 // kill starts a command and kills it after a time; over says that it had ended.
@@ -167,7 +176,7 @@ many cases instead, and measures what is asked of it.`,
 				return &exitError{exitFault, err}
 			}
 			k.plumb, k.dir, k.log = exe, dir, cmd.OutOrStdout()
-			k.args = append(sources, "--reference", "native", "-n", "50", "--seed", "25")
+			k.args = append(sources, "--reference", "native", "-n", "200", "--seed", "25")
 			if workers > 0 {
 				return harness((&siege{killings: *k, workers: workers}).run(cmd.Context()))
 			}
