@@ -2,8 +2,15 @@ package fleet
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	cryptorand "crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -240,4 +247,60 @@ func FuzzDecodeResults(f *testing.F) {
 			t.Error("results of nothing")
 		}
 	})
+}
+
+// certificate writes a certificate of localhost and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), cryptorand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(cryptorand.Reader, template, template, secret.Public(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: encoded}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// TestTLS: beyond loopback a server takes who trusts its certificate and has the
+// token, and nobody else.
+func TestTLS(t *testing.T) {
+	cert, key := certificate(t)
+	server, err := Listen("0.0.0.0:0", t.TempDir(), Access{Token: token, Cert: cert, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server.URL, "tls://"))
+	for name, c := range map[string]struct {
+		url string
+		by  Access
+		ok  bool
+	}{
+		"right":    {"tls://127.0.0.1:" + port, Access{Token: token, CA: cert}, true},
+		"no trust": {"tls://127.0.0.1:" + port, Access{Token: token}, false},
+		"no token": {"tls://127.0.0.1:" + port, Access{CA: cert}, false},
+		"clear":    {"nats://127.0.0.1:" + port, Access{Token: token}, false},
+	} {
+		conn, err := connect(c.url, c.by, name)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if conn != nil {
+			conn.Close()
+		}
+	}
 }
