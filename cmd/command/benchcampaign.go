@@ -89,7 +89,7 @@ func (k *killings) run(ctx context.Context) error {
 	}
 	rnd := rand.New(rand.NewPCG(k.seed, 25))
 	killed := 0
-	for args := begin; killed < k.kills; args = []string{"campaign", "resume", "-q"} {
+	for args := begin; killed < k.kills; {
 		over, err := k.kill(ctx, args, k.pause(rnd, took))
 		if err != nil {
 			return err
@@ -97,13 +97,10 @@ func (k *killings) run(ctx context.Context) error {
 		if over {
 			break
 		}
-		if _, err := os.Stat(filepath.Join(k.dir, "killed.db")); err == nil {
-			if _, err := k.counts(ctx, "killed.db"); err == nil {
-				killed++
-				continue
-			}
+		if _, err := k.counts(ctx, "killed.db"); err == nil { // there is a campaign
+			args = []string{"campaign", "resume", "-q"}
+			killed++
 		}
-		args = begin // it was killed before there was a campaign
 	}
 	if err := k.ended(ctx, "killed.db", "campaign", "resume", "-q"); err != nil {
 		return err
