@@ -23,8 +23,8 @@ func plumbProgram(t *testing.T) string {
 // TestKilledCampaignsLoseNothing: the short form of plumb bench campaign.
 func TestKilledCampaignsLoseNothing(t *testing.T) {
 	slow(t)
-	k := killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 4, seed: 1, log: testLog{t}}
-	k.args = []string{"ops:rel*", "--reference", "native", "-n", "100", "--seed", "3", "--candidate", "native,native:graph"}
+	k := killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 3, seed: 1, log: testLog{t}}
+	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -33,8 +33,8 @@ func TestKilledCampaignsLoseNothing(t *testing.T) {
 // TestFleetLosesNothing: workers are killed and stopped, and so is the coordinator.
 func TestFleetLosesNothing(t *testing.T) {
 	slow(t)
-	k := siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 6, seed: 4, log: testLog{t}}, workers: 2}
-	k.args = []string{"ops:rel*", "--reference", "native", "-n", "100", "--seed", "3", "--candidate", "native,native:graph"}
+	k := siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 4, seed: 4, log: testLog{t}}, workers: 2}
+	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -90,7 +90,6 @@ func thisPlumb() string {
 type plan struct {
 	*session
 	cmd    *cobra.Command
-	tags   []string     // SUBJECT=TAG
 	strict *judge.Judge // once its subjects are open
 }
 

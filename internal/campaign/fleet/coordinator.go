@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,6 +33,9 @@ type Coordinator struct {
 	results jetstream.Consumer
 	ended   chan struct{}
 	idle    int // rounds without results
+
+	mu      sync.Mutex
+	workers map[string]bool // that have been here: whether they know that it is over
 }
 
 // window is how many units of a subject wait in the queue: enough for every worker
@@ -140,6 +144,7 @@ func (c *Coordinator) welcome(m *nats.Msg) {
 		c.Log("worker %q is refused: %s", h.Worker, w.Refused)
 	}
 	if text, err := json.Marshal(w); err == nil {
+		defer c.greet(h.Worker, w.Ended || w.Refused != "")
 		_ = m.Respond(text) // the worker asks again
 	}
 }
@@ -255,16 +260,39 @@ func (c *Coordinator) count(results []ledger.Result) error {
 	return err
 }
 
-// linger is how long workers are told that the campaign has ended.
-const linger = 3 * time.Second
+// linger is how long the coordinator waits at most for workers to ask whether the
+// campaign has ended.
+const linger = 5 * time.Second
+
+// untold reports whether a worker that has been here does not know of the end.
+func (c *Coordinator) untold() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, told := range c.workers {
+		if !told {
+			return true
+		}
+	}
+	return false
+}
+
+// greet keeps that a worker was here, and what it was told.
+func (c *Coordinator) greet(worker string, told bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.workers == nil {
+		c.workers = map[string]bool{}
+	}
+	c.workers[worker] = told
+}
 
 // farewell tells workers that it is over, and removes the streams.
 func (c *Coordinator) farewell(ctx context.Context) error {
 	close(c.ended)
-	select {
-	case <-ctx.Done():
-	case <-time.After(linger):
+	for began := time.Now(); c.untold() && time.Since(began) < linger && ctx.Err() == nil; {
+		time.Sleep(50 * time.Millisecond)
 	}
+	_ = c.conn.Flush() // the last answers
 	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(c.js.DeleteStream(done, workStream(c.Key)), c.js.DeleteStream(done, resultStream(c.Key)), c.js.DeleteObjectStore(done, specBucket(c.Key)))
