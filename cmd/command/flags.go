@@ -67,6 +67,9 @@ func bars(cmd *cobra.Command, name string, others ...string) {
 // checkFlags refuses flags that the command cannot honour together, texts that
 // are empty, and paths at which there is not what the flag needs.
 func checkFlags(cmd *cobra.Command, _ []string) error {
+	if err := loadProject(cmd); err != nil {
+		return err
+	}
 	fl := cmd.Flags()
 	var errs []error
 	fl.Visit(func(f *pflag.Flag) {

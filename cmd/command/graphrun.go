@@ -14,9 +14,15 @@ import (
 	"plumb/program"
 )
 
+// The test of random programs, and how many cases it has unless it is said.
+const (
+	graphsTest = "graphs::random"
+	graphCases = 100
+)
+
 func newGraphRun() *cobra.Command {
 	s := newSession()
-	s.cases.n = 100
+	s.cases.n = graphCases
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Compare random programs of 3 to 40 calls that use each other's results",
@@ -59,7 +65,7 @@ func runGraphs(ctx context.Context, s *session) error {
 // graphTest draws programs of operators that every backend has, differentiated
 // where the reference can.
 func graphTest(ctx context.Context, s *session) (campaign.Test, error) {
-	const name = "graphs::random"
+	const name = graphsTest
 	g := opcase.NewGrapher(ops.Table())
 	if err := probe(ctx, g, s.cfg); err != nil {
 		return campaign.Test{}, err

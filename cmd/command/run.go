@@ -90,6 +90,12 @@ func (r *runCommand) run(ctx context.Context, args []string) error {
 // prepare opens the subjects and returns the tests that are selected; with
 // --collect-only it lists them instead.
 func (r *runCommand) prepare(ctx context.Context, args []string) ([]campaign.Test, error) {
+	if len(args) == 0 {
+		var err error
+		if args, err = filesOf(projectSources()); err != nil {
+			return nil, usage(err)
+		}
+	}
 	files, ids := splitIDs(args)
 	selection, err := newSelection(r.picking, ids, r.err)
 	if err != nil {
@@ -158,15 +164,15 @@ func (r *runCommand) effective(l *loaded, tests []campaign.Test) error {
 	}
 	switch {
 	case drawn:
-	case r.cases.shapes != "" && !r.selection.lastFailed && !r.selection.failedFirst:
+	case r.cases.shapes != "" && !r.soft("shapes") && !r.selection.lastFailed && !r.selection.failedFirst:
 		return errors.New("--shapes has no effect: saved programs and recorded cases are as they were drawn")
-	case r.cases.dtypes != nil:
+	case r.cases.dtypes != nil && !r.soft("dtype"):
 		return errors.New("--dtype has no effect: saved programs and recorded cases are as they were drawn")
-	case r.subjects.device != newSubjects().device:
+	case r.subjects.device != newSubjects().device && !r.soft("device"):
 		return errors.New("--device has no effect: saved programs and recorded cases are as they were drawn")
-	case r.judging.given["tensor.max"]:
+	case r.judging.asked("tensor.max"):
 		return errors.New("--set tensor.max has no effect: saved programs and recorded cases are as they were drawn")
-	case r.cases.n > 0 && !open.IsRecorded(r.subjects.reference) && !r.selection.lastFailed && !r.selection.failedFirst:
+	case r.cases.n > 0 && !r.soft("number") && !open.IsRecorded(r.subjects.reference) && !r.selection.lastFailed && !r.selection.failedFirst:
 		return errors.New("-n has no effect: a saved program is one case")
 	}
 	return nil

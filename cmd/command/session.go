@@ -67,6 +67,7 @@ func newSession(keys ...string) *session {
 // are reported.
 func (s *session) attach(cmd *cobra.Command) {
 	var one sync.Mutex
+	s.subjects.soft = func(name string) bool { return isFromFile(cmd, name) }
 	s.live = &live{mu: &one}
 	s.out, s.err = &inTurn{&one, cmd.OutOrStdout(), s.live}, &inTurn{&one, cmd.ErrOrStderr(), s.live}
 }
@@ -341,3 +342,6 @@ func (s *session) writeBaseline() error {
 	defer ref.Close()
 	return recorded.WriteFile(s.reports.record, ref.Info(), s.recorded)
 }
+
+// soft says whether a flag has its value from plumb.toml.
+func (s *session) soft(name string) bool { return s.subjects.soft != nil && s.subjects.soft(name) }

@@ -32,6 +32,7 @@ type settings struct {
 	keys  []string // that the command has
 	table []setting
 	given map[string]bool
+	from  map[string]string // where plumb.toml gives it
 }
 
 // exceptionMode says what an exception of one side alone is, and whether what both
@@ -65,7 +66,7 @@ var (
 func newSettings(keys ...[]string) *settings {
 	s := &settings{
 		oracle: judge.OnMismatch, power: 3, exceptions: isFinding, timeout: time.Minute, shrink: shrink.DefaultBudget,
-		clean: accepted.CleanRuns, keys: slices.Concat(keys...), given: map[string]bool{},
+		clean: accepted.CleanRuns, keys: slices.Concat(keys...), given: map[string]bool{}, from: map[string]string{},
 	}
 	path := func(to *string) pflag.Value {
 		return &limited[string]{to: to, parse: func(text string) (string, bool) { return text, text != "" }, want: "a path or none"}
@@ -122,6 +123,9 @@ func (s *settings) Set(text string) error {
 	return nil
 }
 
+// asked says whether the command line gives a setting.
+func (s *settings) asked(key string) bool { return s.given[key] && s.from[key] == "" }
+
 func (s *settings) row(key string) *setting {
 	at := slices.IndexFunc(s.table, func(row setting) bool { return row.key == key })
 	if at < 0 {
@@ -140,7 +144,7 @@ func (s *settings) likely(key string) string {
 
 // settle refuses settings that have no effect beside the others.
 func (s *settings) settle(known string, specs ...string) error {
-	if s.given["timeout"] {
+	if s.asked("timeout") {
 		if err := idleTimeout("--set timeout", specs...); err != nil {
 			return err
 		}
@@ -157,7 +161,7 @@ func (s *settings) settle(known string, specs ...string) error {
 		{known == "none", []string{"known.clean", "known.strict"}, "--known none"},
 	} {
 		for _, key := range c.keys {
-			if c.idle && s.given[key] {
+			if c.idle && s.asked(key) {
 				return usage(fmt.Errorf("--set %s has no effect with %s: leave one of them out", key, c.where))
 			}
 		}

@@ -34,6 +34,8 @@ type subjects struct {
 	device     string
 	jobs       int
 
+	soft func(flag string) bool // whether it has its value from plumb.toml; nil for none
+
 	set open.Set
 }
 
@@ -61,6 +63,7 @@ func (s *subjects) specs() []string {
 // open begins a campaign: it resolves the backends. With fallback, the shipped
 // baseline takes the place of a default reference that is not on this machine.
 func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback bool, log io.Writer) (*campaign.Config, error) {
+	s.leave()
 	s.set.Table, s.set.Python, s.set.Imports, s.set.Timeout = ops.Table(), s.python, s.imports, timeout
 	given := s.reference != ""
 	if !given {
@@ -102,6 +105,23 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 		cfg.Candidates = append(cfg.Candidates, campaign.Candidate{Name: spec, Open: opener})
 	}
 	return cfg, s.checkDevice(cfg)
+}
+
+// leave lets go of what plumb.toml says of subjects that this command does not have.
+func (s *subjects) leave() {
+	if s.soft == nil {
+		return
+	}
+	torch := slices.ContainsFunc(s.specs(), isTorch)
+	if !torch && s.soft("python") {
+		s.python = ""
+	}
+	if !torch && s.soft("import") {
+		s.imports = nil
+	}
+	if s.soft("ranks") && !slices.Contains(s.candidates, "native") {
+		s.ranks = nil
+	}
 }
 
 // overRanks makes candidates of native over ranks.

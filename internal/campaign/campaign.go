@@ -37,6 +37,8 @@ type Test struct {
 	First int
 	// Graph says that the candidates are judged in their graph modes too.
 	Graph bool
+	// Judge judges its cases; nil for that of the run.
+	Judge *judge.Judge
 	// Sharing tells how many draws are of one program, on other elements; nil for one.
 	Sharing func() int
 	// Draw returns the program of an index. It is called from several
@@ -305,7 +307,7 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 	}
 	polls := make([][]verdict.Voter, len(ran))
 	for ci, cand := range l.cands {
-		trials, err := l.try(ctx, cand, b.test.Graph, jobs, refs)
+		trials, err := l.try(ctx, cand, b.test.Test, jobs, refs)
 		if err != nil {
 			return err
 		}

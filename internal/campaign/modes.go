@@ -1,11 +1,13 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"plumb/backend"
 	"plumb/internal/find/shrink"
+	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
 )
 
@@ -44,10 +46,11 @@ type trial struct {
 	verdict *verdict.Verdict
 }
 
-// try runs jobs on a candidate, in its graph modes too, and judges what each did.
-func (l *lane) try(ctx context.Context, p *pool, graph bool, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
+// try runs jobs of a test on a candidate, in its graph modes too, and judges what each did.
+func (l *lane) try(ctx context.Context, p *pool, test *Test, jobs []*backend.Job, refs []*backend.Outcome) ([][]trial, error) {
 	all := make([][]trial, len(jobs))
-	for k, m := range p.modes(graph) {
+	by := cmp.Or(test.Judge, l.cfg.Judge)
+	for k, m := range p.modes(test.Graph) {
 		for from, to := 0, 0; from < len(jobs); from = to {
 			to = from + exchange(refs[from:])
 			outcomes, err := p.run(ctx, k, jobs[from:to])
@@ -57,14 +60,14 @@ func (l *lane) try(ctx context.Context, p *pool, graph bool, jobs []*backend.Job
 			for i, o := range outcomes {
 				at := from + i
 				t := trial{mode: m.name, info: &m.info, outcome: o}
-				if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, all[at]); err != nil {
+				if err := l.judgeTrial(ctx, by, jobs[at], refs[at], &t, all[at]); err != nil {
 					return nil, err
 				}
 				if m.together() && t.verdict.Word.IsFinding() {
 					if t.outcome, err = p.one(ctx, k, jobs[at]); err != nil {
 						return nil, err
 					}
-					if err := l.judgeTrial(ctx, jobs[at], refs[at], &t, nil); err != nil {
+					if err := l.judgeTrial(ctx, by, jobs[at], refs[at], &t, nil); err != nil {
 						return nil, err
 					}
 				}
@@ -98,23 +101,23 @@ func exchange(refs []*backend.Outcome) int {
 // alike to the last bit, and its outcome too, so that one is held for all modes
 // that agree. A subject that blames itself though its results are within their
 // limits is condemned.
-func (l *lane) judgeTrial(ctx context.Context, job *backend.Job, ref *backend.Outcome, t *trial, earlier []trial) (err error) {
+func (l *lane) judgeTrial(ctx context.Context, by *judge.Judge, job *backend.Job, ref *backend.Outcome, t *trial, earlier []trial) (err error) {
 	for _, e := range earlier {
 		if backend.Same(e.outcome, t.outcome) {
 			t.outcome, t.verdict = e.outcome, e.verdict
 			return nil
 		}
 	}
-	if t.verdict, err = l.cfg.Judge.Judge(ctx, job, ref, t.outcome, l.ask); err != nil {
+	if t.verdict, err = by.Judge(ctx, job, ref, t.outcome, l.ask); err != nil {
 		return err
 	}
 	if t.outcome.Blame != "" && t.verdict.Word == verdict.Aligned {
 		t.outcome = t.outcome.Condemned()
-		if t.verdict, err = l.cfg.Judge.Judge(ctx, job, ref, t.outcome, l.ask); err != nil {
+		if t.verdict, err = by.Judge(ctx, job, ref, t.outcome, l.ask); err != nil {
 			return err
 		}
 	}
-	t.verdict = l.cfg.Judge.Excused(t.verdict, job.Program, ref, *t.info)
+	t.verdict = by.Excused(t.verdict, job.Program, ref, *t.info)
 	if t.outcome.Blame != "" && t.verdict.Word.IsFinding() {
 		t.verdict.Blame = "pass " + t.outcome.Blame
 	}

@@ -168,7 +168,7 @@ func TestMemoryOfModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := l.try(t.Context(), cand, true, []*backend.Job{job}, []*backend.Outcome{ref})
+	trials, err := l.try(t.Context(), cand, &Test{Graph: true}, []*backend.Job{job}, []*backend.Outcome{ref})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (s *Solo) judge(ctx context.Context, candidate string, p *program.Program, 
 		return nil, err
 	}
 	job.State = ref.Initial
-	trials, err := s.lane.try(ctx, s.lane.cands[at], graph, []*backend.Job{job}, []*backend.Outcome{ref})
+	trials, err := s.lane.try(ctx, s.lane.cands[at], &Test{Graph: graph}, []*backend.Job{job}, []*backend.Outcome{ref})
 	if err != nil {
 		return nil, err
 	}

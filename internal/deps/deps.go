@@ -58,9 +58,11 @@ internal/find/accepted:     backend tensor program internal/find/shrink internal
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
 internal/campaign/store:    internal/campaign/report
 internal/campaign/pages:    backend internal/campaign/report internal/campaign/store
-internal/campaign/report/picture: tensor internal/judge/compare internal/judge/verdict
-internal/campaign/report/page: tensor internal/judge/verdict internal/find/finding internal/campaign/report internal/campaign/report/picture
+internal/campaign/report/picture:tensor internal/judge/compare internal/judge/verdict
+internal/campaign/report/page:tensor internal/judge/verdict internal/find/finding internal/campaign/report internal/campaign/report/picture
 internal/campaign/report:   internal/campaign/report/picture tensor program internal/scratch backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding
+internal/campaign/fleet:    internal/campaign/ledger
+internal/campaign/ledger:   internal/campaign/report internal/campaign/store
 suites:
 baselines:
 .:                          tensor internal/onekernel internal/draw/choice op ops internal/draw/gen program api backend internal/campaign internal/gotest internal/where backend/native internal/find/bundle internal/safetensors nn internal/module
@@ -68,6 +70,7 @@ internal/deps:
 internal/ranks:             tensor
 global:                     tensor op graph internal/ranks
 internal/variate:           tensor
+internal/project:
 internal/spell:
 internal/scratch:
 internal/stopwatch:
@@ -76,7 +79,7 @@ internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/recorded internal/campaign internal/campaign/report internal/judge internal/judge/verdict
 internal/onekernel:         tensor internal/draw/choice internal/draw/opcase op ops nn program backend backend/worker internal/judge internal/judge/compare internal/judge/verdict internal/stopwatch
-cmd/command:                global internal/opcheck internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store internal/campaign/pages suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi internal/stopwatch internal/conform/telling internal/campaign/report/page
+cmd/command:                global internal/opcheck internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store internal/campaign/pages suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi internal/stopwatch internal/conform/telling internal/campaign/report/page internal/project internal/campaign/ledger internal/campaign/fleet
 cmd/plumb:                  cmd/command ops
 internal/opgen:             tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi internal/draw/script suites internal/conform/telling
 `

@@ -16,7 +16,7 @@ const root = "../.."
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // pages are the pages whose commands are run.
-var pages = []string{"framework.md", "device.md", "go-code.md", "write-an-operator.md", "kernel.md", "subject.md", "selftest.md", "../examples/ownworker/README.md"}
+var pages = []string{"framework.md", "device.md", "go-code.md", "write-an-operator.md", "kernel.md", "subject.md", "selftest.md", "campaigns.md", "../examples/ownworker/README.md"}
 
 // TestCommands runs the commands of the pages, each block from the repository's
 // root, with plumb on the path and a folder of the test for /tmp.

@@ -56,12 +56,15 @@ var tables1 = []object{
 ) STRICT, WITHOUT ROWID`},
 }
 
-// migrate makes a file of version 1 one of this: all or nothing of it.
+// migrate makes a file of an earlier version one of this: all or nothing of it.
 func (s *Store) migrate(ctx context.Context) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		var version int
 		if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil || version == Version {
 			return err // another process has done it
+		}
+		if version == 2 {
+			return execute(ctx, tx, append(textsOf(campaignTables), marks()...))
 		}
 		err := execute(ctx, tx, append([]string{`ALTER TABLE runs RENAME TO runs1`, `ALTER TABLE results RENAME TO results1`}, statements()...))
 		if err != nil {

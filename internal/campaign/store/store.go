@@ -117,7 +117,21 @@ func open(path, mode string) (_ *Store, err error) {
 			err = s.check(ctx)
 		}
 	}
+	if err == nil && mode == "rwc" { // a file that is known to be ours
+		err = s.writeAhead(ctx)
+	}
 	return s, err
+}
+
+// writeAhead has transactions written to a log first: who reads does not wait for
+// who writes, and a killed process costs nothing that was committed.
+func (s *Store) writeAhead(ctx context.Context) error {
+	for _, text := range []string{`PRAGMA journal_mode = WAL`, `PRAGMA synchronous = NORMAL`} {
+		if _, err := s.conn.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // create makes the tables of an empty file.
@@ -133,11 +147,15 @@ func (s *Store) create(ctx context.Context) error {
 
 // statements make all of a file.
 func statements() []string {
+	return append(textsOf(tables), marks()...)
+}
+
+func textsOf(objects []object) []string {
 	var texts []string
-	for _, o := range tables {
+	for _, o := range objects {
 		texts = append(texts, o.text)
 	}
-	return append(texts, marks()...)
+	return texts
 }
 
 func execute(ctx context.Context, tx *sql.Tx, texts []string) error {

@@ -325,12 +325,12 @@ func TestForeignFiles(t *testing.T) {
 			}
 		}},
 		{"another program's", "a database of another program", command(`CREATE TABLE t (x)`)},
-		{"newer", "it has version 3 of the tables; this Plumb reads up to 2", stored(command(`PRAGMA user_version = 3`))},
+		{"newer", "it has version 4 of the tables; this Plumb reads up to 3", stored(command(`PRAGMA user_version = 4`))},
 		{"older", "it has version 0 of the tables", stored(command(`PRAGMA user_version = 0`))},
-		{"trigger", `its "t" is none of the tables of version 2`, stored(command(`CREATE TRIGGER t AFTER INSERT ON cases BEGIN DELETE FROM runs; END`))},
+		{"trigger", `its "t" is none of the tables of version 3`, stored(command(`CREATE TRIGGER t AFTER INSERT ON cases BEGIN DELETE FROM runs; END`))},
 		{"view", `its "runs" is none of the tables`, stored(command(`DROP TABLE runs`, `CREATE VIEW runs AS SELECT 1`))},
 		{"column", `its "runs" is none of the tables`, stored(command(`ALTER TABLE runs ADD COLUMN x TEXT`))},
-		{"lacking", "it lacks tables of version 2", stored(command(`DROP TABLE details`))},
+		{"lacking", "it lacks tables of version 3", stored(command(`DROP TABLE details`))},
 		{"cut", "malformed", stored(func(t *testing.T, path string) {
 			if err := os.Truncate(path, 5000); err != nil {
 				t.Fatal(err)

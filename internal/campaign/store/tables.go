@@ -1,16 +1,22 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Version is the version of the tables that this package writes and the newest
 // that it reads. It is the file's user_version.
-const Version = 2
+const Version = 3
 
-// tables are the statements that make the tables and indices of a file, in order.
+// tables are those of runs, and those of campaigns, which version 2 has not.
+var tables = slices.Concat(tables2, campaignTables)
+
+// tables2 are the statements that make the tables and indices of runs, in order.
 // Keys are numbers that grow, so that rows are written behind each other; what
 // is said often is a row of names. Times are in the units of their columns'
 // names, moments in milliseconds since 1970.
-var tables = []object{
+var tables2 = []object{
 	{"names", `CREATE TABLE names (
   id INTEGER PRIMARY KEY,
   text TEXT NOT NULL UNIQUE
@@ -122,6 +128,8 @@ func tablesOf(version int) []object {
 	switch version {
 	case 1:
 		return tables1
+	case 2:
+		return tables2
 	case Version:
 		return tables
 	}

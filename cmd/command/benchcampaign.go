@@ -1,0 +1,189 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// killings runs a campaign whose processes are killed at random times, and holds its
+// counts to those of one that nobody disturbs.
+type killings struct {
+	plumb string // the program
+	dir   string
+	args  []string // what the campaign judges
+	kills int
+	seed  uint64
+	log   io.Writer
+}
+
+// campaignCounts are what has to be equal.
+type campaignCounts struct {
+	State    string                    `json:"state"`
+	Cases    int                       `json:"cases"`
+	Verdicts map[string]map[string]int `json:"verdicts"`
+}
+
+func (c *campaignCounts) equal(o *campaignCounts) bool {
+	return c.Cases == o.Cases && maps.EqualFunc(c.Verdicts, o.Verdicts, maps.Equal[map[string]int])
+}
+
+// start starts a command of the program, over a store of the folder.
+func (k *killings) start(ctx context.Context, store string, args ...string) (*exec.Cmd, *bytes.Buffer, error) {
+	cmd := exec.CommandContext(ctx, k.plumb, args...)
+	cmd.Env = append(os.Environ(), "PLUMB_STORE="+filepath.Join(k.dir, store), "PLUMB_CONFIG=none")
+	out := &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, out
+	return cmd, out, cmd.Start()
+}
+
+// ended runs a command to its end; findings are one.
+func (k *killings) ended(ctx context.Context, store string, args ...string) error {
+	cmd, out, err := k.start(ctx, store, args...)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == exitFindings {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("plumb %v: %w\n%s", args, err, out)
+	}
+	return nil
+}
+
+// counts are those of the last campaign of a store.
+func (k *killings) counts(ctx context.Context, store string) (*campaignCounts, error) {
+	cmd := exec.CommandContext(ctx, k.plumb, "campaign", "status", "--json", "--store", filepath.Join(k.dir, store))
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	c := &campaignCounts{}
+	return c, json.Unmarshal(text, c)
+}
+
+// run runs both campaigns.
+func (k *killings) run(ctx context.Context) error {
+	begin := append([]string{"campaign", "run", "-q"}, k.args...)
+	began := time.Now()
+	if err := k.ended(ctx, "calm.db", begin...); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	want, err := k.counts(ctx, "calm.db")
+	if err != nil {
+		return err
+	}
+	rnd := rand.New(rand.NewPCG(k.seed, 25))
+	killed := 0
+	for args := begin; killed < k.kills; {
+		over, err := k.kill(ctx, args, k.pause(rnd, took))
+		if err != nil {
+			return err
+		}
+		if over {
+			break
+		}
+		if _, err := k.counts(ctx, "killed.db"); err == nil { // there is a campaign
+			args = []string{"campaign", "resume", "-q"}
+			killed++
+		}
+	}
+	if err := k.ended(ctx, "killed.db", "campaign", "resume", "-q"); err != nil {
+		return err
+	}
+	got, err := k.counts(ctx, "killed.db")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(k.log, "%d × kill -9: %d cases %v; undisturbed %d cases %v\n", killed, got.Cases, got.Verdicts, want.Cases, want.Verdicts)
+	if !got.equal(want) || got.State != "ended" {
+		return errors.New("the counts differ")
+	}
+	return nil
+}
+
+// starting is about what a process needs before it judges.
+const starting = 300 * time.Millisecond
+
+// pause is a time after which a process is killed: short enough for all killings to
+// be in one campaign.
+func (k *killings) pause(rnd *rand.Rand, took time.Duration) time.Duration {
+	return time.Duration(rnd.Int64N(int64(took/time.Duration(k.kills)*3/2 + starting)))
+}
+
+// kill starts a command and kills it after a time; over says that it had ended.
+func (k *killings) kill(ctx context.Context, args []string, after time.Duration) (over bool, err error) {
+	cmd, out, err := k.start(ctx, "killed.db", args...)
+	if err != nil {
+		return false, err
+	}
+	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = cmd.Wait()
+	switch code := cmd.ProcessState.ExitCode(); {
+	case code == exitAligned, code == exitFindings:
+		return true, nil
+	case code < 0: // by the signal
+		return false, nil
+	default:
+		return false, fmt.Errorf("plumb %v ends with %d: %s", args, code, out)
+	}
+}
+
+func newBenchCampaign() *cobra.Command {
+	k := &killings{kills: 50}
+	var rows, workers int
+	cmd := &cobra.Command{
+		Use:   "campaign [SOURCE…]",
+		Short: "Campaigns whose processes are killed, and stores of many cases",
+		Long: `Campaign runs the sources (default: ops:'re*' of native against itself) as a campaign
+that nobody disturbs, and as one whose process is killed (SIGKILL) at random times
+and gone on with, and compares the counts. With --rows it fills a store with so
+many cases instead, and measures what is asked of it.`,
+		Example: `  plumb bench campaign --kills 50
+  plumb bench campaign --rows 10000000`,
+		RunE: func(cmd *cobra.Command, sources []string) error {
+			dir, err := os.MkdirTemp("", "plumb-campaign-")
+			if err != nil {
+				return &exitError{exitFault, err}
+			}
+			defer os.RemoveAll(dir)
+			if rows > 0 {
+				return harness(benchStore(cmd.Context(), cmd.OutOrStdout(), filepath.Join(dir, "rows.db"), rows))
+			}
+			if len(sources) == 0 {
+				sources = []string{"ops:re*"}
+			}
+			exe, err := os.Executable()
+			if err != nil {
+				return &exitError{exitFault, err}
+			}
+			k.plumb, k.dir, k.log = exe, dir, cmd.OutOrStdout()
+			k.args = append(sources, "--reference", "native", "-n", "200", "--seed", "25")
+			if workers > 0 {
+				return harness((&siege{killings: *k, workers: workers}).run(cmd.Context()))
+			}
+			return harness(k.run(cmd.Context()))
+		},
+	}
+	fl := cmd.Flags()
+	fl.Var(wholeNumber(&k.kills, 1), "kills", "how often the campaign is killed")
+	fl.Var(fixedSeed(&k.seed, 25), "seed", "of the times at which it is killed")
+	fl.Var(wholeNumber(&workers, 1), "workers", "have so many workers judge it, and kill and stop these and the coordinator")
+	fl.Var(wholeNumber(&rows, 1), "rows", "fill a store with so many cases and measure it")
+	return cmd
+}

@@ -1,0 +1,187 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// siege runs a campaign on several workers while these and the coordinator are
+// killed and stopped.
+type siege struct {
+	killings
+	workers int
+	listen  string
+	begin   []string
+	rnd     *rand.Rand
+	at      []*process // workers
+	server  *process
+}
+
+// process is one that runs, with what it prints.
+type process struct {
+	cmd  *exec.Cmd
+	out  *bytes.Buffer
+	done chan struct{}
+	err  error
+}
+
+func (k *siege) launch(ctx context.Context, args ...string) (*process, error) {
+	cmd, out, err := k.start(ctx, "killed.db", args...)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, out: out, done: make(chan struct{})}
+	go func() { p.err = cmd.Wait(); close(p.done) }()
+	return p, nil
+}
+
+// kill ends the process at once.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// run runs the campaign calmly, and under siege.
+func (k *siege) run(ctx context.Context) error {
+	began := time.Now()
+	if err := k.killings.ended(ctx, "calm.db", append([]string{"campaign", "run", "-q"}, k.args...)...); err != nil {
+		return err
+	}
+	calm := time.Since(began)
+	want, err := k.counts(ctx, "calm.db")
+	if err != nil {
+		return err
+	}
+	k.rnd = rand.New(rand.NewPCG(k.seed, 2))
+	if k.listen, err = freeAddress(); err != nil {
+		return err
+	}
+	k.begin = append([]string{"campaign", "serve", "--listen", k.listen, "--lease", "2s"}, k.args...)
+	if k.server, err = k.launch(ctx, k.begin...); err != nil {
+		return err
+	}
+	defer k.end()
+	for range k.workers {
+		if err := k.recruit(ctx); err != nil {
+			return err
+		}
+	}
+	deeds := map[string]int{}
+	for range k.kills {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(k.rnd.Int64N(int64(calm)/3 + 1))):
+		}
+		if k.server.ended() && k.server.cmd.ProcessState.ExitCode() >= 0 {
+			break
+		}
+		what, err := k.strike(ctx)
+		if err != nil {
+			return err
+		}
+		deeds[what]++
+	}
+	if err := k.finish(ctx); err != nil {
+		return err
+	}
+	got, err := k.counts(ctx, "killed.db")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(k.log, "%d workers, %v: %d cases %v; undisturbed %d cases %v\n", k.workers, deeds, got.Cases, got.Verdicts, want.Cases, want.Verdicts)
+	if !got.equal(want) || got.State != "ended" {
+		return errors.New("the counts differ")
+	}
+	return nil
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// recruit starts a worker.
+func (k *siege) recruit(ctx context.Context) error {
+	p, err := k.launch(ctx, "worker", "--join", "nats://"+k.listen, "--subjects", "native,native:graph", "-j", "1", "--give-up", "1m")
+	k.at = append(k.at, p)
+	return err
+}
+
+// strike does one thing at random, and says which.
+func (k *siege) strike(ctx context.Context) (string, error) {
+	n := k.rnd.IntN(len(k.at))
+	switch k.rnd.IntN(4) {
+	case 0:
+		k.server.kill()
+		return "coordinators killed", k.serveAgain(ctx)
+	case 1: // it goes on when others have its units
+		p := k.at[n]
+		if p.cmd.Process.Signal(syscall.SIGSTOP) == nil {
+			time.AfterFunc(3*time.Second, func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
+		}
+		return "workers stopped for 3 s", nil
+	default:
+		k.at[n].kill()
+		k.at = append(k.at[:n], k.at[n+1:]...)
+		return "workers killed", k.recruit(ctx)
+	}
+}
+
+// serveAgain starts the coordinator of the campaign, or of one if there is none yet.
+func (k *siege) serveAgain(ctx context.Context) (err error) {
+	args := k.begin
+	if _, err := os.Stat(filepath.Join(k.dir, "killed.db")); err == nil {
+		if _, err := k.counts(ctx, "killed.db"); err == nil {
+			args = []string{"campaign", "serve", "--listen", k.listen, "--lease", "2s", "--resume", "last"}
+		}
+	}
+	k.server, err = k.launch(ctx, args...)
+	return err
+}
+
+// finish waits for the end of the campaign.
+func (k *siege) finish(ctx context.Context) error {
+	select {
+	case <-k.server.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(10 * time.Minute):
+		return fmt.Errorf("the campaign does not end:\n%s", k.server.out)
+	}
+	if code := k.server.cmd.ProcessState.ExitCode(); code != exitAligned && code != exitFindings {
+		return fmt.Errorf("the coordinator ends with %d:\n%s", code, k.server.out)
+	}
+	return nil
+}
+
+// end ends what runs still.
+func (k *siege) end() {
+	for _, p := range append(k.at, k.server) {
+		if p != nil {
+			p.kill()
+		}
+	}
+}

@@ -1,0 +1,672 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"plumb/internal/campaign/ledger"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/store"
+	"plumb/internal/judge/verdict"
+	"plumb/internal/scratch"
+)
+
+func newCampaign() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:   "campaign",
+		Short: "Runs that survive their processes: stopped, killed, gone on with, on one machine or many",
+		Long: `A campaign is a run whose cases are kept in the results store as they are judged, in
+units of many cases. A unit is written whole or not at all, and counts once: a
+campaign whose processes are killed at any moment goes on where it was, and ends
+with the counts that it would have had.
+
+Its cases are those of plumb.toml (sources, subjects and all flags: plumb config
+campaign run), or of the arguments: test files and folders, ops:PATTERN,
+opinfo:PATTERN, graphs, suites.`,
+	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignServe())
+}
+
+// campaignRun is plumb campaign run.
+type campaignRun struct {
+	*plan
+	keep        campaignStore
+	unit        int
+	name        string
+	incremental bool
+	json, quiet bool
+}
+
+// campaignStore is where campaigns are kept.
+type campaignStore struct{ path string }
+
+func (c *campaignStore) flag(fl *pflag.FlagSet) {
+	fl.Var(outFile(&c.path), "store", "the results store (default: $"+storeVariable+", else plumb.db in the user's state folder)")
+}
+
+// of adds the flag to a command about a store that there is.
+func (c *campaignStore) of(fl *pflag.FlagSet) {
+	fl.Var(inFile(&c.path), "store", "the results store (default: $"+storeVariable+", else plumb.db in the user's state folder)")
+}
+
+// named is the path of the store; its folder is made.
+func (c *campaignStore) named() (string, error) {
+	path, err := storeNamed(c.path)
+	switch {
+	case err != nil:
+		return "", usage(fmt.Errorf("--store FILE is needed: %w", err))
+	case path == "":
+		return "", usage(errors.New("--store none: a campaign is kept in a store"))
+	}
+	return path, os.MkdirAll(filepath.Dir(path), 0o755)
+}
+
+func (c *campaignStore) open() (*store.Store, string, error) {
+	path, err := c.named()
+	if err != nil {
+		return nil, "", err
+	}
+	s, err := store.Open(path)
+	if err != nil {
+		return nil, "", usage(err)
+	}
+	return s, path, nil
+}
+
+// newCampaignPlan is the command with its plan, from which a spec is restored too.
+func newCampaignPlan() (*cobra.Command, *plan) {
+	r := &campaignRun{plan: newPlan(), unit: unitCases}
+	return r.command(), r.plan
+}
+
+// unitCases is how many cases a unit has at most: an exchange with a subject.
+const unitCases = 32
+
+func newCampaignRun() *cobra.Command {
+	cmd, _ := newCampaignPlan()
+	return cmd
+}
+
+func (r *campaignRun) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run [SOURCE…]",
+		Short: "Begin a campaign and run it on this machine",
+		Long: `Run begins a campaign and judges it here. It may be stopped (Ctrl-C, plumb campaign
+stop) or killed: plumb campaign resume goes on.`,
+		Example: `  plumb campaign run                              what plumb.toml says
+  plumb campaign run tests/ ops:'conv*' -n 500
+  plumb campaign run suites --candidate native,torch:fx --name nightly
+  plumb campaign run --incremental                what has not changed is taken from the store`,
+		RunE: func(cmd *cobra.Command, sources []string) error {
+			r.attach(cmd)
+			return r.begin(cmd.Context(), sources)
+		},
+	}
+	r.plan.flags(cmd)
+	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
+		r.keep.flag(fl)
+		fl.StringVar(&r.name, "name", "", "what plumb campaign status, stop and resume call it, beside its number")
+		fl.Var(wholeNumber(&r.unit, 1), "unit", "cases that are judged and written together at most; what is under way when a process is killed is judged again")
+		fl.BoolVar(&r.incremental, "incremental", false, "take units from the store that were judged before, where the subjects, the test's file, the flags and Plumb are the same")
+		fl.BoolVarP(&r.quiet, "quiet", "q", false, "print the counts and findings only")
+		jsonFlag(fl, &r.json, "print one object at the end")
+	})
+	return cmd
+}
+
+func (r *campaignRun) begin(ctx context.Context, sources []string) error {
+	s, err := r.planned(sources)
+	if err != nil {
+		return err
+	}
+	tests, err := s.tests(ctx, r.plan)
+	if err != nil {
+		return mistake(err)
+	}
+	about, subjects, err := r.abouts(ctx, append([]string{s.Reference}, s.Candidates...))
+	if err != nil {
+		return err
+	}
+	db, path, err := r.keep.open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	c, err := r.record(db, s, s.parts(tests, about), subjects)
+	if err != nil {
+		return err
+	}
+	return r.goOn(ctx, db, path, c, s)
+}
+
+// planned is the spec of what the command line and plumb.toml say.
+func (r *campaignRun) planned(sources []string) (*spec, error) {
+	if len(sources) == 0 {
+		var err error
+		if sources, err = projectSources(); err != nil {
+			return nil, usage(err)
+		}
+	}
+	if len(sources) == 0 {
+		sources = []string{string(suitesSource)}
+	}
+	return r.spec(sources)
+}
+
+// record makes the rows of the campaign.
+func (r *campaignRun) record(db *store.Store, s *spec, parts []store.Part, subjects []store.Subject) (*store.Campaign, error) {
+	text, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	c := &store.Campaign{Name: r.name, Spec: text, Run: store.Run{
+		Command: r.cmd.CommandPath(), Args: append(strings.Fields(commandPath(r.cmd)), s.Sources...), Started: time.Now(), Seed: s.Seed, Plumb: s.Plumb, Subjects: subjects,
+	}}
+	if err := db.NewCampaign(c, parts); err != nil {
+		return nil, &exitError{exitFault, err}
+	}
+	return c, nil
+}
+
+// goOn judges what a campaign has left.
+func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c *store.Campaign, s *spec) error {
+	dir, err := stateDir(path, c.ID)
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	release, taken := scratch.Lock(dir)
+	if taken {
+		return usage(fmt.Errorf("campaign %d is run by another process; plumb campaign status %d", c.ID, c.ID))
+	}
+	defer release()
+	if err := db.AskToStop(c.ID, false); err != nil {
+		return &exitError{exitFault, err}
+	}
+	books, err := ledger.Open(db, c, r.unit)
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	if r.incremental {
+		cases, err := books.Reuse()
+		if err != nil {
+			return &exitError{exitFault, err}
+		}
+		r.say("%s taken from the store, where nothing has changed", count(cases, "case"))
+	}
+	r.say("campaign %d%s: %d of %d cases are judged, seed %d", c.ID, named(c.Name), books.Standing().Cases, books.Standing().Wanted, s.Seed)
+	if err := r.labour(ctx, books, s); err != nil {
+		return r.broken(err, books, c)
+	}
+	return r.conclude(db, books, c)
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %q", name)
+}
+
+func (r *campaignRun) say(format string, args ...any) {
+	if !r.quiet {
+		fmt.Fprintf(r.err, "plumb: "+format+"\n", args...)
+	}
+}
+
+// errStopped ends a campaign that somebody asked to.
+var errStopped = errors.New("stopped")
+
+// labour judges units on one candidate after the other, until none are left.
+func (r *campaignRun) labour(ctx context.Context, books *ledger.Ledger, s *spec) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go watchStop(ctx, books, stop)
+	for subjects := books.Subjects(); len(subjects) > 0; subjects = books.Subjects() {
+		l, err := newLabourer(ctx, s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.err})
+		if err != nil {
+			return err
+		}
+		batch := &batcher{books: books, tell: r.progress(books)}
+		l.next = func() []ledger.Unit {
+			if err := batch.flush(); err != nil {
+				stop(err)
+				return nil
+			}
+			return books.Take(subjects[0], roundUnits*r.subjects.jobs)
+		}
+		l.done = batch.add
+		if err := cmp.Or(l.work(ctx), batch.flush()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roundUnits is how many units a round has for each lane.
+const roundUnits = 16
+
+// watchStop ends the context when somebody asks the campaign to stop.
+func watchStop(ctx context.Context, books *ledger.Ledger, stop context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second / 2):
+		}
+		if asked, err := books.Stopping(); asked && err == nil {
+			stop(errStopped)
+		}
+	}
+}
+
+// A batch of results is written when it has so many cases, or is so old.
+const (
+	batchCases = 100
+	batchAge   = time.Second
+)
+
+// batcher writes results together.
+type batcher struct {
+	books   *ledger.Ledger
+	results []ledger.Result
+	cases   int
+	since   time.Time
+	tell    func()
+}
+
+func (b *batcher) add(r ledger.Result) error {
+	if len(b.results) == 0 {
+		b.since = time.Now()
+	}
+	b.results, b.cases = append(b.results, r), b.cases+len(r.Cases)
+	if b.cases < batchCases && time.Since(b.since) < batchAge {
+		return nil
+	}
+	return b.flush()
+}
+
+func (b *batcher) flush() error {
+	if len(b.results) == 0 {
+		return nil
+	}
+	if err := b.books.Finish(b.results); err != nil {
+		return err
+	}
+	b.results, b.cases = nil, 0
+	b.tell()
+	return nil
+}
+
+// progress tells how far the campaign is, now and then.
+func (r *campaignRun) progress(books *ledger.Ledger) func() {
+	every, began := 30*time.Second, time.Now()
+	last, first := began, books.Standing().Cases
+	return func() {
+		if time.Since(last) < every {
+			return
+		}
+		last = time.Now()
+		s := books.Standing()
+		rate := float64(s.Cases-first) / time.Since(began).Seconds()
+		r.say("%d of %d cases, %.0f a second", s.Cases, s.Wanted, rate)
+	}
+}
+
+// broken ends a campaign that is not at its end: what is judged is kept.
+func (r *campaignRun) broken(err error, books *ledger.Ledger, c *store.Campaign) error {
+	stopped := errors.Is(err, errStopped) || errors.Is(err, context.Canceled)
+	s := books.Standing()
+	ended := books.End(false, exitFault)
+	if stopped && ended == nil {
+		return &exitError{exitFault, fmt.Errorf("campaign %d is stopped with %d of %d cases; plumb campaign resume %d goes on", c.ID, s.Cases, s.Wanted, c.ID)}
+	}
+	return harness(errors.Join(err, ended))
+}
+
+// conclude tells what a campaign found.
+func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.Campaign) error {
+	res, err := readCampaign(db, c)
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	res.Errors = books.Stuck()
+	code := res.exit()
+	if !c.Complete {
+		if err := sightAll(db, books, c.ID); err != nil {
+			return &exitError{exitFault, err}
+		}
+	}
+	if err := books.End(true, code); err != nil {
+		return &exitError{exitFault, err}
+	}
+	res.State = "ended"
+	if now, err := db.Campaign(fmt.Sprint(c.ID)); err == nil {
+		res.Seconds = now.Elapsed
+	}
+	if r.json {
+		err = json.NewEncoder(r.out).Encode(res)
+	} else {
+		err = res.print(r.out, db)
+	}
+	switch {
+	case err != nil:
+		return err
+	case code == exitNothing:
+		return nothing(errors.New("every case is unsupported or skipped"))
+	case code != exitAligned:
+		return &exitError{code, nil}
+	}
+	return nil
+}
+
+// mostGrouped bounds the failing cases that are looked at for findings.
+const mostGrouped = 100_000
+
+// sightAll keeps what fails as findings: the cases of an operator that fail alike.
+func sightAll(db *store.Store, books *ledger.Ledger, run int64) error {
+	groups := map[[3]string]*store.Sighting{}
+	var order []*store.Sighting
+	err := db.Failures(run, mostGrouped, func(c *store.Case) error {
+		operator := append(slices.Clone(c.Operators), "")[0]
+		key := [3]string{c.Subject, operator, strings.TrimSpace(c.Word + " " + c.Kind)}
+		if groups[key] == nil {
+			groups[key] = &store.Sighting{Subject: c.Subject, Operator: operator, What: key[2], Test: c.Test, Reason: c.Reason, Program: c.Text}
+			order = append(order, groups[key])
+		}
+		g := groups[key]
+		if g.Cases++; len(c.Text) < len(g.Program) {
+			g.Program, g.Reason, g.Test = c.Text, c.Reason, c.Test
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return books.Sight(order)
+}
+
+// campaignResult is what is known of a campaign.
+type campaignResult struct {
+	ID       int64                     `json:"campaign"`
+	Name     string                    `json:"name,omitempty"`
+	State    string                    `json:"state"` // running, stopped, ended
+	Cases    int                       `json:"cases"` // rejected draws among them
+	Wanted   int                       `json:"wanted"`
+	Seconds  float64                   `json:"seconds"`
+	Seed     uint64                    `json:"seed"`
+	Plumb    string                    `json:"plumb"`
+	Subjects []store.Subject           `json:"subjects"`
+	Words    map[string]map[string]int `json:"verdicts"` // records, by subject
+	Errors   []string                  `json:"errors,omitempty"`
+	Started  time.Time                 `json:"started"`
+}
+
+// readCampaign reads what the store knows of a campaign.
+func readCampaign(db *store.Store, c *store.Campaign) (*campaignResult, error) {
+	res := &campaignResult{ID: c.ID, Name: c.Name, State: "stopped", Seconds: c.Elapsed, Seed: c.Seed, Plumb: c.Plumb, Subjects: c.Subjects, Words: map[string]map[string]int{}, Started: c.Started}
+	if c.Complete {
+		res.State = "ended"
+	}
+	parts, err := db.Parts(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		did := p.Judged + p.Rejected
+		res.Cases += did
+		switch {
+		case p.Over:
+			res.Wanted += did
+		case p.Fixed:
+			res.Wanted += p.Wanted
+		default:
+			res.Wanted += p.Wanted + p.Rejected
+		}
+	}
+	err = db.Words(c.ID, func(subject, word string, cases int) error {
+		if res.Words[subject] == nil {
+			res.Words[subject] = map[string]int{}
+		}
+		res.Words[subject][word] = cases
+		return nil
+	})
+	return res, err
+}
+
+// summary counts the verdicts of a subject.
+func (c *campaignResult) summary(subject string) *report.Summary {
+	s := report.NewSummary()
+	for word, n := range c.Words[subject] {
+		s.Words[verdict.Word(word)] = n
+	}
+	return s
+}
+
+// exit is the exit code that the verdicts are.
+func (c *campaignResult) exit() int {
+	findings, judged := 0, 0
+	for subject := range c.Words {
+		s := c.summary(subject)
+		findings += s.Findings()
+		judged += s.Judged()
+	}
+	switch {
+	case len(c.Errors) > 0:
+		return exitUsage
+	case findings > 0:
+		return exitFindings
+	case judged == 0:
+		return exitNothing
+	}
+	return exitAligned
+}
+
+// mostPrinted is how many failing cases are printed.
+const mostPrinted = 20
+
+func (c *campaignResult) print(out io.Writer, db *store.Store) error {
+	for _, e := range c.Errors {
+		fmt.Fprintf(out, "ERROR %s\n", e)
+	}
+	n := 0
+	err := db.Failures(c.ID, mostPrinted, func(f *store.Case) error {
+		n++
+		why, _, _ := strings.Cut(f.Reason, "\n")
+		fmt.Fprintf(out, "%s  %s case %d on %s: %s\n", strings.ToUpper(f.Word), f.Test, f.Number, f.Subject, cmp.Or(why, f.Kind))
+		return nil
+	})
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	if n == mostPrinted {
+		fmt.Fprintf(out, "… and more: plumb history %d\n", c.ID)
+	}
+	c.head(out)
+	return nil
+}
+
+// head prints the counts.
+func (c *campaignResult) head(out io.Writer) {
+	fmt.Fprintf(out, "campaign %d%s is %s: %d of %d cases, seed %d, %s\n", c.ID, named(c.Name), c.State, c.Cases, c.Wanted, c.Seed, time.Duration(c.Seconds*float64(time.Second)).Round(time.Millisecond))
+	width := 0
+	var names []string
+	for _, s := range c.Subjects[min(1, len(c.Subjects)):] {
+		width, names = max(width, len(s.Name)), append(names, s.Name)
+	}
+	for _, name := range names {
+		fmt.Fprintf(out, "  %-*s  %s\n", width, name, c.summary(name).Counts())
+	}
+}
+
+// campaignOf is a command about a campaign that there is.
+type campaignOf struct {
+	keep campaignStore
+	json bool
+}
+
+func (c *campaignOf) find(args []string) (*store.Store, string, *store.Campaign, error) {
+	path, err := c.keep.named()
+	if err != nil {
+		return nil, "", nil, err
+	}
+	db, err := store.Read(path)
+	if err != nil {
+		return nil, "", nil, usage(err)
+	}
+	one, err := db.Campaign(append(slices.Clone(args), "last")[0])
+	if err != nil {
+		return nil, "", nil, usage(errors.Join(err, db.Close()))
+	}
+	return db, path, one, nil
+}
+
+func newCampaignStatus() *cobra.Command {
+	var c campaignOf
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "status [NUMBER|NAME]",
+		Short: "Tell how far a campaign is, by default the last one",
+		Example: `  plumb campaign status
+  plumb campaign status nightly --json
+  plumb campaign status --all`,
+		Args: takes(0, 1, "one campaign"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			db, path, one, err := c.find(args)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			names := []string{fmt.Sprint(one.ID)}
+			if all {
+				names = nil
+				if err := db.Campaigns(func(run int64, _ string) error { names = append(names, fmt.Sprint(run)); return nil }); err != nil {
+					return &exitError{exitFault, err}
+				}
+			}
+			for _, name := range names {
+				if err := c.status(cmd.OutOrStdout(), db, path, name); err != nil {
+					return &exitError{exitFault, err}
+				}
+			}
+			return nil
+		},
+	}
+	c.keep.of(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, "every campaign of the store")
+	jsonFlag(cmd.Flags(), &c.json, "print one object a campaign")
+	return cmd
+}
+
+func (c *campaignOf) status(out io.Writer, db *store.Store, path, name string) error {
+	one, err := db.Campaign(name)
+	if err != nil {
+		return err
+	}
+	res, err := readCampaign(db, one)
+	if err != nil {
+		return err
+	}
+	dir, err := stateDir(path, one.ID)
+	if err != nil {
+		return err
+	}
+	if release, taken := scratch.Lock(dir); taken {
+		res.State = "running"
+	} else {
+		release()
+	}
+	if c.json {
+		return json.NewEncoder(out).Encode(res)
+	}
+	res.head(out)
+	return nil
+}
+
+func newCampaignStop() *cobra.Command {
+	var c campaignOf
+	cmd := &cobra.Command{
+		Use:     "stop [NUMBER|NAME]",
+		Short:   "Let a campaign end soon; what is judged is kept, and resume goes on",
+		Example: `  plumb campaign stop nightly`,
+		Args:    takes(0, 1, "one campaign"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			db, path, one, err := c.find(args)
+			if err != nil {
+				return err
+			}
+			if err := db.Close(); err != nil {
+				return &exitError{exitFault, err}
+			}
+			if db, err = store.Open(path); err != nil {
+				return &exitError{exitFault, err}
+			}
+			defer db.Close()
+			if err := db.AskToStop(one.ID, true); err != nil {
+				return &exitError{exitFault, err}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "campaign %d%s is asked to stop; plumb campaign resume %d goes on\n", one.ID, named(one.Name), one.ID)
+			return nil
+		},
+	}
+	c.keep.of(cmd.Flags())
+	return cmd
+}
+
+func newCampaignResume() *cobra.Command {
+	r := &campaignRun{plan: newPlan(), unit: unitCases}
+	var c campaignOf
+	cmd := &cobra.Command{
+		Use:   "resume [NUMBER|NAME]",
+		Short: "Go on with a campaign that was stopped or killed, by default the last one",
+		Long: `Resume judges what a campaign has left, as it was planned: its test files and flags are
+in the store.`,
+		Example: `  plumb campaign resume
+  plumb campaign resume nightly -j 8`,
+		Args: takes(0, 1, "one campaign"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r.attach(cmd)
+		r.keep = c.keep
+		return r.resume(cmd.Context(), &c, args)
+	}
+	fl := cmd.Flags()
+	c.keep.of(fl)
+	pythonFlag(fl, &r.subjects.python)
+	jobsFlag(fl, &r.subjects.jobs, "cases that are judged at the same time")
+	fl.BoolVarP(&r.quiet, "quiet", "q", false, "print the counts and findings only")
+	jsonFlag(fl, &r.json, "print one object at the end")
+	return cmd
+}
+
+func (r *campaignRun) resume(ctx context.Context, c *campaignOf, args []string) error {
+	db, path, one, err := c.find(args)
+	if err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return &exitError{exitFault, err}
+	}
+	s, err := decodeSpec(one.Spec)
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	if s.Plumb != thisPlumb() {
+		return usage(anotherPlumb(one, s))
+	}
+	if db, err = store.Open(path); err != nil {
+		return &exitError{exitFault, err}
+	}
+	defer db.Close()
+	return r.goOn(ctx, db, path, one, s)
+}

@@ -1,0 +1,171 @@
+package command
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plumb/internal/campaign/store"
+)
+
+func newDB() *cobra.Command {
+	return parent(&cobra.Command{
+		Use:   "db",
+		Short: "The file of the results store: where it is, whether it is sound, its cases for other programs",
+	}, newDBPath(), newDBCheck(), newDBVacuum(), newDBExport())
+}
+
+func newDBPath() *cobra.Command {
+	var keep campaignStore
+	cmd := &cobra.Command{
+		Use:   "path",
+		Short: "Print the path of the results store",
+		Args:  noArguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := keep.named()
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), path)
+			}
+			return err
+		},
+	}
+	keep.flag(cmd.Flags())
+	return cmd
+}
+
+func newDBCheck() *cobra.Command {
+	var keep campaignStore
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Tell whether the store is sound, and its counts are those of its cases",
+		Args:  noArguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := keep.named()
+			if err != nil {
+				return err
+			}
+			db, err := store.Read(path)
+			if err != nil {
+				return usage(err)
+			}
+			defer db.Close()
+			if err := db.Check(); err != nil {
+				return &exitError{exitFault, err}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is sound\n", path)
+			return nil
+		},
+	}
+	keep.of(cmd.Flags())
+	return cmd
+}
+
+func newDBVacuum() *cobra.Command {
+	var keep campaignStore
+	cmd := &cobra.Command{
+		Use:   "vacuum",
+		Short: "Give the room of what was deleted back to the file system",
+		Args:  noArguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := keep.named()
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(path); err != nil {
+				return usage(err)
+			}
+			before := sizeOf(path)
+			db, err := store.Open(path)
+			if err != nil {
+				return usage(err)
+			}
+			defer db.Close()
+			if err := db.Vacuum(); err != nil {
+				return &exitError{exitFault, err}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d KB, before %d KB\n", path, sizeOf(path)>>10, before>>10)
+			return nil
+		},
+	}
+	keep.of(cmd.Flags())
+	return cmd
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func newDBExport() *cobra.Command {
+	var keep campaignStore
+	format := "csv"
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Print the cases of a run or a campaign as CSV, or as a JSON object a line",
+		Example: `  plumb db export last > cases.csv
+  plumb db export 12 --format jsonl`,
+		Args: takes(1, 1, "one run, by its number or last"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := keep.named()
+			if err != nil {
+				return err
+			}
+			db, err := store.Read(path)
+			if err != nil {
+				return usage(err)
+			}
+			defer db.Close()
+			run, err := db.Run(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			write := exportCSV
+			if format == "jsonl" {
+				write = exportLines
+			}
+			if err := write(db, run.ID, cmd.OutOrStdout()); err != nil {
+				return &exitError{exitFault, err}
+			}
+			return nil
+		},
+	}
+	keep.of(cmd.Flags())
+	cmd.Flags().Var(oneOf(&format, "csv", "jsonl"), "format", "csv or jsonl")
+	return cmd
+}
+
+func exportLines(db *store.Store, run int64, out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return db.Cases(run, func(c *store.Case) error { return enc.Encode(c) })
+}
+
+func exportCSV(db *store.Store, run int64, out io.Writer) error {
+	w := csv.NewWriter(out)
+	_ = w.Write([]string{"test", "case", "number", "program", "subject", "mode", "operators", "dtypes", "outcome", "verdict", "kind", "reason", "compared", "worst", "worst_at", "seconds", "reference_seconds"})
+	err := db.Cases(run, func(c *store.Case) error {
+		worst := ""
+		if !math.IsNaN(c.Worst) {
+			worst = strconv.FormatFloat(c.Worst, 'g', -1, 64)
+		}
+		return w.Write([]string{
+			c.Test, c.Name, strconv.Itoa(c.Number), c.Program, c.Subject, c.Mode, strings.Join(c.Operators, " "), c.DTypes, string(c.Outcome), c.Word, c.Kind, c.Reason,
+			strconv.Itoa(c.Compared), worst, c.WorstAt, fmt.Sprint(c.Elapsed.Seconds()), fmt.Sprint(c.Reference.Seconds()),
+		})
+	})
+	w.Flush()
+	if err == nil {
+		err = w.Error()
+	}
+	return err
+}
