@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,6 +93,12 @@ type Sig struct {
 
 // String returns the signature as it was written.
 func (s *Sig) String() string { return s.text }
+
+// Written returns the parameters as they were written, each with its type and default.
+func (s *Sig) Written() []string {
+	_, rest, _ := strings.Cut(s.text, "(")
+	return slices.DeleteFunc(splitTop(rest[:closing(rest)]), func(field string) bool { return field == "*" })
+}
 
 // Takes reports whether the signature has the parameter.
 func (s *Sig) Takes(p Handle) bool { return s.Index(p) >= 0 }
