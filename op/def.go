@@ -146,6 +146,9 @@ type Def struct {
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string
+	// OneOf says of str and str[] arguments which text they take: any other is a
+	// ValueError that lists it.
+	OneOf map[StrArg][]string
 	// Sample draws the arguments of one legal call.
 	Sample func(s *Sampler) []any
 	// Exact returns the function of numbers that a call computes, for elementwise

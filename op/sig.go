@@ -44,7 +44,7 @@ type Type struct {
 	List     bool
 	N        int // of int[N]; 0 when the length is free
 	Optional bool
-	Holes    bool // int?[N]: elements may be None, which reads as NoInt
+	Holes    bool // int?[N] and Tensor?[]: elements may be None, which reads as NoInt or nil
 }
 
 // NoInt stands for None in an int?[] argument.
@@ -76,8 +76,9 @@ type Param struct {
 	Default         any // valid when HasDefault; normalised as Bind does
 	HasDefault      bool
 	KwOnly          bool
-	Choice          bool // a value of another type is a ValueError: it is none of those to choose from
-	OnlyInOverloads bool // callers give it through another signature of the operator
+	Choice          bool     // a value of another type is a ValueError: it is none of those to choose from
+	OneOf           []string // what text may be given; nil for any
+	OnlyInOverloads bool     // callers give it through another signature of the operator
 }
 
 // Sig is a parsed signature.
@@ -240,8 +241,8 @@ func parseType(s string) (Type, error) {
 			t.N = v
 		}
 		base = base[:open]
-		if base == "int?" {
-			t.Holes, base = true, "int"
+		if base == "int?" || base == "Tensor?" {
+			t.Holes, base = true, strings.TrimSuffix(base, "?")
 		}
 	}
 	for k, name := range kindNames {

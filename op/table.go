@@ -60,6 +60,9 @@ func (d *Def) init() error {
 			}
 		}
 	}
+	if err := d.enumerate(); err != nil {
+		return err
+	}
 	main := d.sigs[0]
 	for _, n := range d.OnlyInOverloads {
 		i := main.index(n)
@@ -101,6 +104,27 @@ func (d *Def) init() error {
 	return d.named()
 }
 
+// enumerate notes with the parameters what text they take.
+func (d *Def) enumerate() error {
+	for name, all := range d.OneOf {
+		for _, s := range d.sigs {
+			i := s.index(string(name))
+			if i < 0 {
+				continue
+			}
+			p := &s.Params[i]
+			if p.Type.Kind != KStr {
+				return fmt.Errorf("operator %s: OneOf names %s, which is %s, not str", d.ID(), name, p.Type)
+			}
+			p.OneOf = all
+			if err := s.oneOf(p, p.Default); err != nil {
+				return fmt.Errorf("operator %s: the default: %w", d.ID(), err)
+			}
+		}
+	}
+	return nil
+}
+
 // named checks that the fields that name parameters name those of the signature.
 func (d *Def) named() error {
 	var names []string
@@ -125,6 +149,9 @@ func (d *Def) named() error {
 	}
 	for _, p := range d.Choices {
 		note("Choices", p)
+	}
+	for _, p := range slices.Sorted(maps.Keys(d.OneOf)) {
+		note("OneOf", p.Name())
 	}
 	for _, name := range names {
 		if d.sigs[0].index(name) < 0 {

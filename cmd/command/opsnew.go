@@ -199,6 +199,10 @@ func drawnAs(p op.Param) (string, bool) {
 	switch {
 	case p.Name == "inplace":
 		return "", false
+	case p.Type.List && p.Type.Kind == op.KStr:
+		return `[]any{"one", "other"}[:1+s.Index(2)]`, true
+	case p.Type.List && p.Type.Kind == op.KDType:
+		return "[]any{tensor.F32, tensor.F64}[:1+s.Index(2)]", true
 	case p.Type.Kind == op.KStr:
 		text, _ := p.Default.(string)
 		return fmt.Sprintf("[]string{%q, %q}[s.Index(2)]", text, "other"), true

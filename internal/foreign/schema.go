@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ type Schema struct {
 	Tensor []bool   `json:"tensor"` // a tensor, or a list of them
 	Many   bool     `json:"many"`   // its result is a list
 	KwOnly []bool   `json:"kwonly"`
+	// Unset are parameters that None leaves to their defaults, which torch.library
+	// has no notation for.
+	Unset []string `json:"unset,omitempty"`
 }
 
 // Names returns the functions of the library, each once: the ids up to their dot.
@@ -141,7 +145,7 @@ func schema(d *op.Def, sig *op.Sig, name string, bare bool) Schema {
 		if skip && (p.HasDefault || p.Type.Optional) {
 			continue
 		}
-		if kind == "" || p.Type.Holes {
+		if kind == "" || p.Type.Holes && p.Type.Kind == op.KInt {
 			s.Why = fmt.Sprintf("torch.library has no type %s, that of %s", p.Type, p.Name)
 			continue
 		}
@@ -150,9 +154,14 @@ func schema(d *op.Def, sig *op.Sig, name string, bare bool) Schema {
 			params = append(params, "*")
 		}
 		changes := slices.ContainsFunc(d.Mutates, func(m op.TensorArg) bool { return m.Name() == p.Name })
-		text := torchType(p.Type, changes, len(s.Params)) + " " + p.Name
+		typ, def := p.Type, torchDefault(p.Default)
+		if p.HasDefault && p.Default != nil && typ.List && typ.Kind != op.KInt && typ.Kind != op.KFloat {
+			typ.Optional, def = true, "None"
+			s.Unset = append(s.Unset, p.Name)
+		}
+		text := torchType(typ, changes, len(s.Params)) + " " + p.Name
 		if p.HasDefault && !bare {
-			text += "=" + torchDefault(p.Default)
+			text += "=" + def
 		}
 		params = append(params, text)
 		s.Params, s.Kinds = append(s.Params, p.Name), append(s.Kinds, p.Type.Kind.String())
@@ -169,6 +178,9 @@ func torchType(t op.Type, changes bool, at int) string {
 	s := torchKinds[t.Kind]
 	if changes {
 		s += fmt.Sprintf("(a%d!)", at)
+	}
+	if t.Holes {
+		s += "?"
 	}
 	if t.List && t.N > 1 {
 		s += fmt.Sprintf("[%d]", t.N)
@@ -210,8 +222,13 @@ func torchDefault(v any) string {
 		return torchDefault(v.Any())
 	case tensor.MemoryFormat:
 		return v.String()
-	case []int:
-		return "[" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ", ") + "]"
+	}
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
+		parts := make([]string, list.Len())
+		for i := range parts {
+			parts[i] = torchDefault(list.Index(i).Interface())
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
 	}
 	return fmt.Sprint(v)
 }

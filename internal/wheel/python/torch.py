@@ -19,6 +19,12 @@ _formats = {torch.contiguous_format: "contiguous_format", torch.channels_last: "
 _most = 4096  # plans that an operator keeps
 
 
+_numbers = {
+    n: getattr(torch, d)
+    for n, d in {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16"}.items()
+}  # in a list of dtypes
+
+
 def _key(v, tensors):
     """Returns all of an argument that a plan depends on, and notes its tensors."""
     if isinstance(v, torch.Tensor):
@@ -60,7 +66,8 @@ class _Kernel:
     """One signature of an operator: its plans, and what runs them."""
 
     def __init__(self, operator, schema):
-        self.id, self.schema, self.plans = operator, schema, {}
+        self.id, self.schema, self.plans, self.unset = operator, schema, {}, schema.get("unset", ())
+        self.dtypes = {n for n, kind in zip(schema["params"], schema["kinds"]) if kind == "dtype"}
         _library.caches.add(self)
 
     def forget(self):
@@ -68,7 +75,8 @@ class _Kernel:
 
     def plan(self, args, kwargs):
         tensors = []
-        key = tuple((n, _key(v, tensors)) for n, v in [*zip(self.schema["params"], args), *kwargs.items()])
+        given = [*zip(self.schema["params"], args), *kwargs.items()]
+        key = tuple((n, _key([_numbers.get(e, e) for e in v] if n in self.dtypes and isinstance(v, (list, tuple)) else v, tensors)) for n, v in given if v is not None or n not in self.unset)
         plan = self.plans.get(key)
         if plan is None:
             if len(self.plans) >= _most:
@@ -118,6 +126,17 @@ def _tensor(result):
     return x.view(torch.bfloat16) if brain else x
 
 
+class _Saved(int):
+    """The place of a tensor among those that are saved."""
+
+
+def _lifted(a, f):
+    """Returns an argument with f of each tensor in it, or of each _Saved."""
+    if isinstance(a, (list, tuple)):
+        return [_lifted(e, f) for e in a]
+    return f(a) if isinstance(a, (torch.Tensor, _Saved)) else a
+
+
 class _Gradient:
     """The gradient of one signature: the operator that the library derives from it."""
 
@@ -128,16 +147,13 @@ class _Gradient:
         values = iter(inputs)
         args = [keyword_only_inputs[n] if by_name else next(values) for n, by_name in zip(self.schema["params"], self.schema["kwonly"])]
         ctx.outputs = len(output) if isinstance(output, (list, tuple)) else 1
-        tensors, ctx.args = [], []
-        for a in args:
-            if isinstance(a, torch.Tensor):
-                ctx.args.append(slice(len(tensors), None))
-                tensors.append(a)
-            elif isinstance(a, (list, tuple)) and a and isinstance(a[0], torch.Tensor):
-                ctx.args.append(slice(len(tensors), len(tensors) + len(a)))
-                tensors.extend(a)
-            else:
-                ctx.args.append(a)
+        tensors = []
+
+        def place(t):
+            tensors.append(t)
+            return _Saved(len(tensors) - 1)
+
+        ctx.args = _lifted(args, place)
         ctx.save_for_backward(*tensors, *(output if isinstance(output, (list, tuple)) else [output]))
 
     def save_positional(self, ctx, inputs, output):
@@ -146,14 +162,8 @@ class _Gradient:
     def backward(self, ctx, *grads):
         saved = ctx.saved_tensors
         tensors, results = saved[: len(saved) - ctx.outputs], saved[len(saved) - ctx.outputs :]
-        args = []
-        for a in ctx.args:
-            if isinstance(a, slice):
-                a = tensors[a.start] if a.stop is None else list(tensors[a])
-            args.append(a)
-        needs = list(ctx.needs_input_grad)
-        needs += [False] * (len(args) - len(needs))
-        wanted = [i for i in _flat(ctx.args, needs)]
+        args = _lifted(ctx.args, lambda i: tensors[i])
+        wanted = list(_wanted(ctx.args, ctx.needs_input_grad))
         if self.schema["many"]:
             given = grads[0] if len(grads) == 1 and isinstance(grads[0], (list, tuple)) else grads
             outputs = [list(results), [torch.zeros_like(r) if g is None else g for r, g in zip(results, given)]]
@@ -167,12 +177,15 @@ class _Gradient:
         for a, by_name in zip(ctx.args, self.schema["kwonly"]):
             if by_name:
                 continue
-            if not isinstance(a, slice):
+            places = [e for e in a if isinstance(e, _Saved)] if isinstance(a, list) else []
+            if places and len(places) < len(a):
+                if any(tensors[i].requires_grad for i in places):
+                    raise NotImplementedError(f"{self.schema['name']}: torch.library has no gradients of a list that has None in it")
                 out.append(None)
-            elif a.stop is None:
-                out.append(found.get(a.start))
+            elif places:
+                out.append([found.get(i) for i in places])
             else:
-                out.append([found.get(i) for i in range(a.start, a.stop)])
+                out.append(found.get(a) if isinstance(a, _Saved) else None)
         return tuple(out) if len(out) != 1 else out[0]
 
 
@@ -186,13 +199,13 @@ class _Refusal:
         raise NotImplementedError(self.why)
 
 
-def _flat(args, needs):
+def _wanted(args, needs):
     """Yields the places of tensors that want a gradient."""
     for a, n in zip(args, needs):
-        if isinstance(a, slice):
-            stop = a.start + 1 if a.stop is None else a.stop
-            each = n if isinstance(n, (list, tuple)) else [n] * (stop - a.start)
-            yield from (i for i, wants in zip(range(a.start, stop), each) if wants)
+        if isinstance(a, _Saved) and n:
+            yield int(a)
+        elif isinstance(a, list) and n:
+            yield from _wanted(a, n if isinstance(n, (list, tuple)) else [n] * len(a))
 
 
 def _define(described):
