@@ -206,6 +206,14 @@ func argKey(v any) string {
 			key += argKey(e) + " "
 		}
 		return key + "]"
+	case []op.Scalar:
+		key := "["
+		for _, e := range v {
+			key += argKey(e) + " "
+		}
+		return key + "]"
+	case []string:
+		return fmt.Sprintf("%q", v)
 	case op.Index:
 		return argKey([]any(v))
 	case []any:

@@ -108,7 +108,8 @@ func (a Args) Values(p TensorsArg) []Value { return read(a, p) }
 func (a Args) Tensors(p TensorsArg) []*tensor.Tensor {
 	var ts []*tensor.Tensor
 	for _, v := range a.Values(p) {
-		ts = append(ts, v.(*tensor.Tensor))
+		t, _ := v.(*tensor.Tensor) // nil for None
+		ts = append(ts, t)
 	}
 	return ts
 }
@@ -131,6 +132,18 @@ func (a Args) Bool(p BoolArg) bool { return read(a, p) }
 // Str returns a str argument; "" for None.
 func (a Args) Str(p StrArg) string { return read(a, p) }
 
+// Bools returns a bool[] argument; nil for None.
+func (a Args) Bools(p BoolsArg) []bool { return read(a, p) }
+
+// Strs returns a str[] argument; nil for None.
+func (a Args) Strs(p StrsArg) []string { return read(a, p) }
+
+// DTypes returns a dtype[] argument; nil for None.
+func (a Args) DTypes(p DTypesArg) []tensor.DType { return read(a, p) }
+
+// Scalars returns a Scalar[] argument; nil for None.
+func (a Args) Scalars(p ScalarsArg) []Scalar { return read(a, p) }
+
 // DType returns a dtype argument; Invalid for None.
 func (a Args) DType(p DTypeArg) tensor.DType { return read(a, p) }
 
@@ -145,7 +158,11 @@ func (a Args) AllValues() []Value {
 		case Value:
 			out = append(out, v)
 		case []Value:
-			out = append(out, v...)
+			for _, e := range v {
+				if e != nil {
+					out = append(out, e)
+				}
+			}
 		case Index:
 			out = append(out, v.values()...)
 		}
@@ -163,7 +180,9 @@ func (a Args) MapValues(f func(Value) Value) Args {
 		case []Value:
 			list := make([]Value, len(v))
 			for j := range v {
-				list[j] = f(v[j])
+				if v[j] != nil {
+					list[j] = f(v[j])
+				}
 			}
 			vals[i] = list
 		case Index:

@@ -3,6 +3,7 @@ package op
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -73,7 +74,8 @@ var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "i
 //
 //	Tensor Value · Tensor[] []Value · Scalar Scalar · int int · int[] []int
 //	Index Index · Data Scalar and nested []any
-//	float float64 · float[] []float64 · bool bool · str string · None nil
+//	float float64 · float[] []float64 · bool bool · bool[] []bool · Scalar[] []Scalar
+//	str string · str[] []string · dtype tensor.DType · dtype[] []tensor.DType · None nil
 //
 // An int[N] parameter accepts one int and repeats it. When method is set,
 // args[0] is the receiver. A list that is the only positional parameter, or
@@ -103,6 +105,9 @@ func (s *Sig) bind(args []any, kwargs []Kwarg, method, read bool) (Args, error) 
 		}
 		if err != nil {
 			return s.mismatch(p, err)
+		}
+		if err := s.oneOf(p, n); err != nil {
+			return err
 		}
 		vals[i] = n
 		return nil
@@ -152,6 +157,23 @@ func (s *Sig) mismatch(p *Param, err error) error {
 		e.Class = "ValueError"
 	}
 	return e
+}
+
+// oneOf refuses text that is none of a parameter's choices.
+func (s *Sig) oneOf(p *Param, v any) error {
+	var given []string
+	switch v := v.(type) {
+	case string:
+		given = []string{v}
+	case []string:
+		given = v
+	}
+	for _, g := range given {
+		if len(p.OneOf) > 0 && !slices.Contains(p.OneOf, g) {
+			return ValueError("%s: argument '%s' must be one of '%s', not '%s'", s.Name, p.Name, strings.Join(p.OneOf, "', '"), g)
+		}
+	}
+	return nil
 }
 
 // Spread returns the position of the list parameter that takes all the
@@ -305,6 +327,8 @@ func normaliseList(t Type, v any) (any, error) {
 		if t.Kind == KFloat {
 			return repeat(t, x)
 		}
+	case []bool, []string, []tensor.DType, []Scalar:
+		return normaliseList(t, anys(x))
 	case []any:
 		switch t.Kind {
 		case KTensor:
@@ -313,6 +337,14 @@ func normaliseList(t Type, v any) (any, error) {
 			return listOf[int](t, elem, filled(t, x))
 		case KFloat:
 			return listOf[float64](t, elem, x)
+		case KBool:
+			return listOf[bool](t, elem, x)
+		case KStr:
+			return listOf[string](t, elem, x)
+		case KDType:
+			return listOf[tensor.DType](t, elem, x)
+		case KScalar:
+			return listOf[Scalar](t, elem, x)
 		}
 	default:
 		one, err := normalise(elem, v)
@@ -329,9 +361,19 @@ func normaliseList(t Type, v any) (any, error) {
 	return nil, mustBe(t, v)
 }
 
+// anys returns a list's elements, whose type its kind has no other list of.
+func anys(list any) []any {
+	v := reflect.ValueOf(list)
+	out := make([]any, v.Len())
+	for i := range out {
+		out[i] = v.Index(i).Interface()
+	}
+	return out
+}
+
 // filled replaces None where a list may have it.
 func filled(t Type, xs []any) []any {
-	if !t.Holes {
+	if !t.Holes || t.Kind != KInt {
 		return xs
 	}
 	xs = slices.Clone(xs)
@@ -346,6 +388,9 @@ func filled(t Type, xs []any) []any {
 func listOf[T any](t, elem Type, xs []any) (any, error) {
 	out := make([]T, len(xs))
 	for i, x := range xs {
+		if x == nil && t.Holes {
+			continue // the zero T: no tensor
+		}
 		v, err := normalise(elem, x)
 		if err != nil {
 			return nil, fmt.Errorf("must be %s, but element %d is %s", t, i, TypeName(x))
@@ -419,6 +464,12 @@ func TypeName(v any) string {
 		return "list"
 	case []int:
 		return "list of int"
+	case []bool:
+		return "list of bool"
+	case []string:
+		return "list of str"
+	case []tensor.DType:
+		return "list of torch.dtype"
 	case []float64:
 		return "list of float"
 	}

@@ -146,6 +146,9 @@ type Def struct {
 	// Choices names the arguments that PyTorch compares with the values they
 	// may have before it asks for their type: any other value is a ValueError.
 	Choices []string
+	// OneOf says of str and str[] arguments which text they take: any other is a
+	// ValueError that lists it.
+	OneOf map[StrArg][]string
 	// Sample draws the arguments of one legal call.
 	Sample func(s *Sampler) []any
 	// Exact returns the function of numbers that a call computes, for elementwise
@@ -310,23 +313,22 @@ func And(preds ...Pred) Pred {
 // PyTorch's '"op" not implemented for' error.
 func (d *Def) Kernel(a Args) (*Kernel, error) {
 	var best *Kernel
-	var failed []string
 	for i := range d.Kernels {
 		k := &d.Kernels[i]
-		if k.When.Holds != nil && !k.When.Holds(a) {
-			failed = append(failed, fmt.Sprintf("%s needs %s", k.Name, k.When.Text))
-			continue
-		}
-		if best == nil || k.Priority > best.Priority {
+		if (k.When.Holds == nil || k.When.Holds(a)) && (best == nil || k.Priority > best.Priority) {
 			best = k
 		}
 	}
-	if best == nil {
-		err := RuntimeError("no kernel for %s: %s", describe(a), strings.Join(failed, "; "))
-		err.Op = d.ID()
-		return nil, err
+	if best != nil {
+		return best, nil
 	}
-	return best, nil
+	var failed []string
+	for _, k := range d.Kernels {
+		failed = append(failed, fmt.Sprintf("%s needs %s", k.Name, k.When.Text))
+	}
+	err := RuntimeError("no kernel for %s: %s", describe(a), strings.Join(failed, "; "))
+	err.Op = d.ID()
+	return nil, err
 }
 
 func describe(a Args) string {

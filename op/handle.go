@@ -15,7 +15,7 @@ type Handle interface{ Name() string }
 // The handles of the schema's types.
 type (
 	TensorArg  = Arg[Value]   // Tensor; an overload may take a Scalar in its place
-	TensorsArg = Arg[[]Value] // Tensor[]
+	TensorsArg = Arg[[]Value] // Tensor[]; nil for None in Tensor?[]
 	ScalarArg  = Arg[Scalar]
 	IntArg     = Arg[int]
 	IntsArg    = Arg[[]int] // int[]
@@ -24,5 +24,9 @@ type (
 	BoolArg    = Arg[bool]
 	StrArg     = Arg[string]
 	DTypeArg   = Arg[tensor.DType]
-	AnyArg     = Arg[any] // of the types that have no reader, and of any type
+	BoolsArg   = Arg[[]bool]         // bool[]
+	StrsArg    = Arg[[]string]       // str[]
+	DTypesArg  = Arg[[]tensor.DType] // dtype[]
+	ScalarsArg = Arg[[]Scalar]       // Scalar[]
+	AnyArg     = Arg[any]            // of the types that have no reader, and of any type
 )

@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,7 @@ type Type struct {
 	List     bool
 	N        int // of int[N]; 0 when the length is free
 	Optional bool
-	Holes    bool // int?[N]: elements may be None, which reads as NoInt
+	Holes    bool // int?[N] and Tensor?[]: elements may be None, which reads as NoInt or nil
 }
 
 // NoInt stands for None in an int?[] argument.
@@ -75,8 +76,9 @@ type Param struct {
 	Default         any // valid when HasDefault; normalised as Bind does
 	HasDefault      bool
 	KwOnly          bool
-	Choice          bool // a value of another type is a ValueError: it is none of those to choose from
-	OnlyInOverloads bool // callers give it through another signature of the operator
+	Choice          bool     // a value of another type is a ValueError: it is none of those to choose from
+	OneOf           []string // what text may be given; nil for any
+	OnlyInOverloads bool     // callers give it through another signature of the operator
 }
 
 // Sig is a parsed signature.
@@ -92,6 +94,12 @@ type Sig struct {
 
 // String returns the signature as it was written.
 func (s *Sig) String() string { return s.text }
+
+// Written returns the parameters as they were written, each with its type and default.
+func (s *Sig) Written() []string {
+	_, rest, _ := strings.Cut(s.text, "(")
+	return slices.DeleteFunc(splitTop(rest[:closing(rest)]), func(field string) bool { return field == "*" })
+}
 
 // Takes reports whether the signature has the parameter.
 func (s *Sig) Takes(p Handle) bool { return s.Index(p) >= 0 }
@@ -233,8 +241,8 @@ func parseType(s string) (Type, error) {
 			t.N = v
 		}
 		base = base[:open]
-		if base == "int?" {
-			t.Holes, base = true, "int"
+		if base == "int?" || base == "Tensor?" {
+			t.Holes, base = true, strings.TrimSuffix(base, "?")
 		}
 	}
 	for k, name := range kindNames {

@@ -60,6 +60,9 @@ func (d *Def) init() error {
 			}
 		}
 	}
+	if err := d.enumerate(); err != nil {
+		return err
+	}
 	main := d.sigs[0]
 	for _, n := range d.OnlyInOverloads {
 		i := main.index(n)
@@ -101,6 +104,27 @@ func (d *Def) init() error {
 	return d.named()
 }
 
+// enumerate notes with the parameters what text they take.
+func (d *Def) enumerate() error {
+	for name, all := range d.OneOf {
+		for _, s := range d.sigs {
+			i := s.index(string(name))
+			if i < 0 {
+				continue
+			}
+			p := &s.Params[i]
+			if p.Type.Kind != KStr {
+				return fmt.Errorf("operator %s: OneOf names %s, which is %s, not str", d.ID(), name, p.Type)
+			}
+			p.OneOf = all
+			if err := s.oneOf(p, p.Default); err != nil {
+				return fmt.Errorf("operator %s: the default: %w", d.ID(), err)
+			}
+		}
+	}
+	return nil
+}
+
 // named checks that the fields that name parameters name those of the signature.
 func (d *Def) named() error {
 	var names []string
@@ -125,6 +149,9 @@ func (d *Def) named() error {
 	}
 	for _, p := range d.Choices {
 		note("Choices", p)
+	}
+	for _, p := range slices.Sorted(maps.Keys(d.OneOf)) {
+		note("OneOf", p.Name())
 	}
 	for _, name := range names {
 		if d.sigs[0].index(name) < 0 {
@@ -184,10 +211,10 @@ func renamed(s *Sig, main []Param, names []string) *Sig {
 
 // Called returns the signature under a public name: Sig, its parameters named
 // as they are there.
-func (d *Def) Called(name string) *Sig { return d.called(name)[0] }
+func (d *Def) Called(name string) *Sig { return d.CalledAll(name)[0] }
 
-// called returns all signatures as they are under a public name.
-func (d *Def) called(name string) []*Sig {
+// CalledAll returns all signatures as they are under a public name.
+func (d *Def) CalledAll(name string) []*Sig {
 	if own := d.aliases[name]; own != nil {
 		return own
 	}
@@ -261,6 +288,37 @@ func (t *Table) ResolveID(id string, args []any, kwargs []Kwarg) (*Call, error) 
 	return resolve(id, []*Def{d}, args, kwargs)
 }
 
+// Family returns the operators whose ids have the name before their first dot,
+// such as max, max.dim and max.other of "max".
+func (t *Table) Family(name string) []*Def {
+	var family []*Def
+	for _, d := range t.defs {
+		if base, _, _ := strings.Cut(d.ID(), "."); base == name {
+			family = append(family, d)
+		}
+	}
+	return family
+}
+
+// ResolveAmong is Resolve of a name that stands for the given operators, in their order.
+func (t *Table) ResolveAmong(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error) {
+	if len(defs) == 0 {
+		return nil, fmt.Errorf("%w %s", ErrUnknown, name)
+	}
+	return resolve(name, defs, args, kwargs)
+}
+
+// Derive returns an operator that the table's can be parts of, but that the table
+// does not list.
+func (t *Table) Derive(literal *Def) (*Def, error) {
+	own := *literal
+	if err := own.init(); err != nil {
+		return nil, err
+	}
+	own.table = t
+	return &own, nil
+}
+
 // resolve prefers a signature that takes tensors as such to one that reads them.
 func resolve(name string, defs []*Def, args []any, kwargs []Kwarg) (*Call, error) {
 	c, err := overload(name, defs, args, kwargs, false)
@@ -276,7 +334,7 @@ func overload(name string, defs []*Def, args []any, kwargs []Kwarg, read bool) (
 	var errs []error
 	var tried []string
 	for _, d := range defs {
-		for i, called := range d.called(name) {
+		for i, called := range d.CalledAll(name) {
 			a, err := called.bind(args, kwargs, method, read)
 			if err == nil {
 				for _, p := range d.sigs[i].Params[len(a.Vals):] {

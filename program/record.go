@@ -122,6 +122,14 @@ func FromOp(v any) any {
 			t[i] = e
 		}
 		return t
+	case []bool:
+		return listOf(v)
+	case []string:
+		return listOf(v)
+	case []tensor.DType:
+		return listOf(v)
+	case []op.Scalar:
+		return listOf(v)
 	case []any:
 		return listFromOp(v)
 	case op.Index:
@@ -138,6 +146,14 @@ func FromOp(v any) any {
 		return l
 	}
 	return v
+}
+
+func listOf[T any](vs []T) List {
+	l := make(List, len(vs))
+	for i, v := range vs {
+		l[i] = FromOp(v)
+	}
+	return l
 }
 
 func listFromOp(vs []any) List {

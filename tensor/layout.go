@@ -49,6 +49,9 @@ func (f MemoryFormat) Matches(shape, strides []int) bool {
 	if f == ChannelsLast && (len(shape) < 4 || len(shape) > 5) {
 		return false
 	}
+	if f == Contiguous {
+		return isContiguous(shape, strides)
+	}
 	want := f.Strides(shape)
 	for i, n := range shape {
 		if n == 0 {
@@ -64,6 +67,19 @@ func (f MemoryFormat) Matches(shape, strides []int) bool {
 		}
 	}
 	return true
+}
+
+// isContiguous is Matches of Contiguous, which allocates nothing.
+func isContiguous(shape, strides []int) bool {
+	step, gap := 1, false
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] == 0 {
+			return true
+		}
+		gap = gap || shape[i] != 1 && strides[i] != step
+		step *= shape[i]
+	}
+	return !gap
 }
 
 func dims(lo, hi int) []int {

@@ -103,6 +103,32 @@ func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tens
 	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, storage: storage}, nil
 }
 
+// Layout returns a tensor without memory, whose elements may not be touched: Over
+// and Rebind give it one. Nil strides are contiguous ones.
+func Layout(d DType, shape, strides []int) *Tensor {
+	if strides == nil {
+		strides = ContiguousStrides(shape)
+	}
+	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides)}
+}
+
+// Over returns a tensor of t's layout whose first element is that of storage. It
+// panics when the storage is too small; it has to be aligned for t's elements.
+func (t *Tensor) Over(storage []byte) *Tensor {
+	if n := Extent(t.shape, t.strides) * t.dtype.Size(); len(storage) < n {
+		panic(fmt.Sprintf("tensor.Over: %d bytes, want %d", len(storage), n))
+	}
+	return &Tensor{dtype: t.dtype, shape: t.shape, strides: t.strides, storage: storage}
+}
+
+// Rebind has t, which Layout made and nobody else has, lie over memory as Over says.
+func (t *Tensor) Rebind(storage []byte) {
+	if n := Extent(t.shape, t.strides) * t.dtype.Size(); len(storage) < n {
+		panic(fmt.Sprintf("tensor.Rebind: %d bytes, want %d", len(storage), n))
+	}
+	t.storage = storage
+}
+
 // places returns the first and the last place of the elements in a storage.
 func places(shape, strides []int, offset int) (lo, hi int, err error) {
 	lo, hi = offset, offset

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(suite{m}, map[string]func(){
 		"plumb": func() { os.Exit(run()) },
-		"mine":  func() { Main(op.NewTable(append([]*op.Def{halved()}, ops.All()...)...)) },
+		"mine":  func() { Main(op.NewTable(append([]*op.Def{halved(), lists()}, ops.All()...)...)) },
 		"alone": func() { Main(op.NewTable(halved())) },
 	})
 }
@@ -51,6 +51,46 @@ func halved() *op.Def {
 		Sig: "halved(Tensor x) -> Tensor", Doc: "x/2.", Tol: op.Tol{Class: op.Exact, Reason: "a change of the exponent"},
 		Compose: func(b op.Builder, a op.Args) []op.Value { return []op.Value{b.Mul(a.Value("x"), 0.5)} },
 		Sample:  func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 3)...)} },
+	}
+}
+
+// lists has arguments that are lists of each kind: the product of x with factors and
+// with the weights that are kept, negated for each "negate", in the first of dtypes.
+func lists() *op.Def {
+	return &op.Def{
+		Sig: "listed(Tensor x, Tensor?[] factors, Scalar[] weights, bool[] kept, *, str[] modes=['plain'], dtype[] dtypes=[], float[]? shifts=None) -> Tensor",
+		Doc: "A product.", Tol: op.Tol{Class: op.Pointwise, ULP: 8, Reason: "a few products"},
+		OneOf: map[op.StrArg][]string{"modes": {"plain", "negate"}},
+		Compose: func(b op.Builder, a op.Args) []op.Value {
+			y := a.Value("x")
+			for _, v := range a.Values("factors") {
+				if v != nil {
+					y = b.Mul(y, v)
+				}
+			}
+			for i, w := range a.Scalars("weights") {
+				if i < len(a.Bools("kept")) && a.Bools("kept")[i] {
+					y = b.Mul(y, w.Any())
+				}
+			}
+			for _, mode := range a.Strs("modes") {
+				if mode == "negate" {
+					y = b.Neg(y)
+				}
+			}
+			for _, f := range a.Floats("shifts") {
+				y = b.Add(y, f)
+			}
+			if ds := a.DTypes("dtypes"); len(ds) > 0 {
+				y = b.Cast(y, ds[0])
+			}
+			return []op.Value{y}
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(0, 3)
+			return []any{s.Distinct(shape...), []any{nil, s.Distinct(shape...)}[s.Index(2):], []any{s.Float(1, 2), int(s.Int(1, 4))}, []any{s.Bool(), s.Bool()},
+				op.Kw("modes", []any{"plain", "negate"}[s.Index(2):]), op.Kw("shifts", []any{s.Float(1, 2)})}
+		},
 	}
 }
 

@@ -31,9 +31,10 @@ func newOpsNew() *cobra.Command {
 		Use:   "new FOLDER",
 		Short: "Write a module with an operator of your own, its test and its plumb",
 		Long: `New writes a Go module to start from into a new folder: go.mod with what it needs,
-the literal of an operator of the signature, a test that checks it, and a program
-that is the whole of plumb with the operator in it. It compiles and its test
-passes; the operator copies its first tensor until you write what it computes.`,
+the literal of an operator of the signature, a test that checks it, a program that
+is the whole of plumb with the operator in it, and what plumb ops wheel makes a
+Python package of. It compiles and its test passes; the operator copies its first
+tensor until you write what it computes.`,
 		Example: `  plumb ops new leaky --sig 'leaky_relu_yzh(Tensor x, float alpha=0.01) -> Tensor'
   cd leaky && go test .`,
 		Args: cobra.ExactArgs(1),
@@ -198,6 +199,10 @@ func drawnAs(p op.Param) (string, bool) {
 	switch {
 	case p.Name == "inplace":
 		return "", false
+	case p.Type.List && p.Type.Kind == op.KStr:
+		return `[]any{"one", "other"}[:1+s.Index(2)]`, true
+	case p.Type.List && p.Type.Kind == op.KDType:
+		return "[]any{tensor.F32, tensor.F64}[:1+s.Index(2)]", true
 	case p.Type.Kind == op.KStr:
 		text, _ := p.Default.(string)
 		return fmt.Sprintf("[]string{%q, %q}[s.Index(2)]", text, "other"), true
@@ -218,7 +223,7 @@ func (l *literal) files() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for block, file := range map[string]string{"mod": "go.mod", "literal": l.Package + ".go", "test": l.Package + "_test.go", "main": "plumb/main.go"} {
+	for block, file := range map[string]string{"mod": "go.mod", "literal": l.Package + ".go", "test": l.Package + "_test.go", "main": "plumb/main.go", "python": "python/main.go"} {
 		var b bytes.Buffer
 		if err := t.ExecuteTemplate(&b, block, l); err != nil {
 			return nil, err

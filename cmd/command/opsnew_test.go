@@ -21,7 +21,7 @@ func TestNewModule(t *testing.T) {
 	if _, err := n.write(dir); err == nil {
 		t.Error("a folder that is there is written over")
 	}
-	for _, args := range [][]string{{"vet", "./plumb"}, {"test", "."}} {
+	for _, args := range [][]string{{"vet", "./plumb", "./python"}, {"test", "."}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"plumb/tensor"
 )
 
@@ -14,6 +16,10 @@ const (
 // computes a block: its slices have equal lengths and do not overlap. Elements
 // are converted to and from the lane types D and T as loaders and storers do.
 func Map1[D, T Lane](out, a *tensor.Tensor, f func(dst []D, a []T)) {
+	if dst, xs := few[D](out, out), few[T](a, out); dst != nil && xs != nil {
+		f(dst, xs)
+		return
+	}
 	p, ts := mapPlan(out, a)
 	w, ra := newWriter[D](p, out), newReader[T](p, 1, ts[0])
 	Parallel(p.total, mapGrain, func(lo, hi int) {
@@ -29,6 +35,10 @@ func Map1[D, T Lane](out, a *tensor.Tensor, f func(dst []D, a []T)) {
 
 // Map2 is Map1 for two operands.
 func Map2[D, T Lane](out, a, b *tensor.Tensor, f func(dst []D, a, b []T)) {
+	if dst, xs, ys := few[D](out, out), few[T](a, out), few[T](b, out); dst != nil && xs != nil && ys != nil {
+		f(dst, xs, ys)
+		return
+	}
 	p, ts := mapPlan(out, a, b)
 	w, ra, rb := newWriter[D](p, out), newReader[T](p, 1, ts[0]), newReader[T](p, 2, ts[1])
 	Parallel(p.total, mapGrain, func(lo, hi int) {
@@ -56,6 +66,20 @@ func Map3[D, T Lane](out, c, a, b *tensor.Tensor, f func(dst []D, c []uint8, a, 
 			lo += n
 		}
 	})
+}
+
+// few returns the elements of a tensor of out's shape where they make up one block as
+// they are; else nil. It spares small calls the making of a plan.
+func few[T Lane](t, out *tensor.Tensor) []T {
+	n := t.Len()
+	if n == 0 || n > blockSize || !t.IsContiguous() || !slices.Equal(t.Shape(), out.Shape()) {
+		return nil
+	}
+	xs := lanes[T](t)
+	if xs == nil {
+		return nil
+	}
+	return xs[:n:n]
 }
 
 // mapPlan broadcasts the operands to out's shape and plans the iteration in

@@ -405,6 +405,12 @@ func text(v any) string {
 		return "[" + strings.Join(es, ", ") + "]"
 	case op.Scalar:
 		return fmt.Sprint(v.Any())
+	case []op.Scalar:
+		var es []string
+		for _, e := range v {
+			es = append(es, text(e))
+		}
+		return "[" + strings.Join(es, ", ") + "]"
 	case string:
 		return "'" + v + "'"
 	case nil:
