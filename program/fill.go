@@ -35,8 +35,8 @@ func (f *Fill) Into(t *tensor.Tensor) {
 	}
 }
 
-// edged reports whether edge values or kinks are among the elements.
-func (f *Fill) edged() bool { return f.Kinks || f.Special != 0 }
+// edged reports whether edge values or kinks are among the elements, or these are of many sizes.
+func (f *Fill) edged() bool { return f.Kinks || f.Scales || f.Special != 0 }
 
 func (f *Fill) elements(t *tensor.Tensor) {
 	switch {
@@ -103,6 +103,9 @@ func (f *Fill) again(rng choice.Philox) float64 {
 }
 
 func (f *Fill) value(word uint64) float64 {
+	if f.Scales {
+		return f.scaled(word)
+	}
 	v := f.Lo + float64(float64(word>>11)*0x1p-53*(f.Hi-f.Lo))
 	if v >= f.Hi && f.Hi > f.Lo {
 		v = f.Lo
