@@ -59,7 +59,8 @@ func (f *Fill) elements(t *tensor.Tensor) {
 // Cotangent returns the first n elements of f's stream in float64; ones for a
 // zero Dist. A cotangent of another dtype holds them rounded.
 func (f *Fill) Cotangent(n int) []float64 {
-	out := make([]float64, n)
+	t := tensor.New(tensor.F64, n)
+	out := tensor.Data[float64](t)[:n]
 	if f.Dist == "" {
 		for i := range out {
 			out[i] = 1
@@ -70,14 +71,13 @@ func (f *Fill) Cotangent(n int) []float64 {
 		f.eachInteger(n, nil, func(i int, v int64) { out[i] = float64(v) })
 		return out
 	}
-	f.stream(n, nil, func(i int, v float64) { out[i] = v })
-	if f.Round == tensor.Invalid {
-		return out
+	if f.edged() {
+		f.stream(n, nil, func(i int, v float64) { out[i] = v })
+	} else {
+		f.uniforms(t)
 	}
-	rounded := tensor.New(f.Round.Real(), 1)
-	for i, v := range out {
-		rounded.Set(0, complex(v, 0))
-		out[i] = rounded.Float(0)
+	if f.Round != tensor.Invalid {
+		t.CopyFrom(t.Convert(f.Round.Real()))
 	}
 	return out
 }
