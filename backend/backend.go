@@ -148,6 +148,9 @@ type Outcome struct {
 	Blame    string
 	Evidence string
 	Elapsed  time.Duration
+	// CPU is the processor time of the calls and the backward pass, of all threads;
+	// 0 where the subject does not tell.
+	CPU time.Duration
 	// Measured is the time of the calls that Job.Measure asks for; 0 where the
 	// backend does not measure, negative where it asks for gradients and there
 	// are none.

@@ -197,7 +197,7 @@ func TestGram(t *testing.T) {
 func TestDistsHaveText(t *testing.T) {
 	for _, f := range []Fill{
 		{Dist: Normal, Hi: 1, Key: 1 << 63}, {Dist: Folded, Hi: 1, Key: 2, Real: true}, {Dist: Gram, Lo: 0.001, Hi: 1, Key: 3},
-		{Dist: Constant, Lo: -3}, {Dist: Uniform, Hi: 1, Key: 4, Density: 0.2},
+		{Dist: Constant, Lo: -3}, {Dist: Uniform, Hi: 1, Key: 4, Density: 0.2}, {Dist: Uniform, Lo: -2, Hi: 9, Key: 5, Scales: true},
 	} {
 		p := &Program{Name: "t", Inputs: []Input{{Name: "x", DType: tensor.F32, Shape: []int{2, 2}, Fill: f}}}
 		back, err := Parse("", p.String())
@@ -208,6 +208,7 @@ func TestDistsHaveText(t *testing.T) {
 	for _, line := range []string{
 		"x = tensor((2, 3), torch.float32, gram(0.0, 1.0, key=1))", "x = tensor((2,), torch.float32, normal(0.0, key=1))", "x = tensor((2, 2), torch.float32, gram(0.0, 1.5, key=1))",
 		"x = tensor((2,), torch.float32, normal(0.0, 1.0, key=1, kinks=True))", "x = tensor((2,), torch.float32, uniform(0.0, 1.0, key=1, density=2))",
+		"x = tensor((2,), torch.float32, integer(0.0, 9.0, key=1, scales=True))", "x = tensor((2,), torch.float32, uniform(2.0, 1.0, key=1, scales=True))",
 	} {
 		if _, err := Parse("", line); err == nil {
 			t.Errorf("%s: no error", line)

@@ -35,8 +35,8 @@ func (f *Fill) Into(t *tensor.Tensor) {
 	}
 }
 
-// edged reports whether edge values or kinks are among the elements.
-func (f *Fill) edged() bool { return f.Kinks || f.Special != 0 }
+// edged reports whether edge values or kinks are among the elements, or these are of many sizes.
+func (f *Fill) edged() bool { return f.Kinks || f.Scales || f.Special != 0 }
 
 func (f *Fill) elements(t *tensor.Tensor) {
 	switch {
@@ -59,7 +59,8 @@ func (f *Fill) elements(t *tensor.Tensor) {
 // Cotangent returns the first n elements of f's stream in float64; ones for a
 // zero Dist. A cotangent of another dtype holds them rounded.
 func (f *Fill) Cotangent(n int) []float64 {
-	out := make([]float64, n)
+	t := tensor.New(tensor.F64, n)
+	out := tensor.Data[float64](t)[:n]
 	if f.Dist == "" {
 		for i := range out {
 			out[i] = 1
@@ -70,14 +71,13 @@ func (f *Fill) Cotangent(n int) []float64 {
 		f.eachInteger(n, nil, func(i int, v int64) { out[i] = float64(v) })
 		return out
 	}
-	f.stream(n, nil, func(i int, v float64) { out[i] = v })
-	if f.Round == tensor.Invalid {
-		return out
+	if f.edged() {
+		f.stream(n, nil, func(i int, v float64) { out[i] = v })
+	} else {
+		f.uniforms(t)
 	}
-	rounded := tensor.New(f.Round.Real(), 1)
-	for i, v := range out {
-		rounded.Set(0, complex(v, 0))
-		out[i] = rounded.Float(0)
+	if f.Round != tensor.Invalid {
+		t.CopyFrom(t.Convert(f.Round.Real()))
 	}
 	return out
 }
@@ -103,6 +103,9 @@ func (f *Fill) again(rng choice.Philox) float64 {
 }
 
 func (f *Fill) value(word uint64) float64 {
+	if f.Scales {
+		return f.scaled(word)
+	}
 	v := f.Lo + float64(float64(word>>11)*0x1p-53*(f.Hi-f.Lo))
 	if v >= f.Hi && f.Hi > f.Lo {
 		v = f.Lo

@@ -292,6 +292,8 @@ func (r *reader) fill(n node) Fill {
 			f.Key = r.uint(kw.node)
 		case "kinks":
 			f.Kinks = r.bool(kw.node)
+		case "scales":
+			f.Scales = r.bool(kw.node)
 		case "special":
 			f.Special = r.special(kw.node)
 		case "round":
@@ -301,7 +303,7 @@ func (r *reader) fill(n node) Fill {
 		case "density":
 			f.Density = r.float(kw.node)
 		default:
-			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, special, round, real, density", n.name, kw.name)
+			r.fail(kw.col, "%s has no argument %s; it takes key, kinks, scales, special, round, real, density", n.name, kw.name)
 		}
 	}
 	if err := f.check(); err != nil {

@@ -108,6 +108,9 @@ type Fill struct {
 	// Kinks replaces an eighth of the elements by 0, 1, -1 and a value that
 	// recurs, as far as they lie in [Lo, Hi]: kinks and ties hide there.
 	Kinks bool
+	// Scales spreads the sizes of uniform elements over the octaves from a small
+	// one to the ends of the range, and a quarter of them close to 1 and -1.
+	Scales bool
 	// Special replaces a quarter of the elements by edge values.
 	Special Special
 	// Round, of a cotangent, rounds the stream's elements to a dtype first;

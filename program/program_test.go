@@ -99,7 +99,7 @@ func TestParseErrors(t *testing.T) {
 		{"x = tensor((2,), torch.float32)", "p.py:1:5: tensor takes a shape, a dtype and a fill"},
 		{"x = tensor((-2,), torch.float32, uniform(0, 1))", "p.py:1:12: shape [-2] has a negative dimension"},
 		{"x = tensor((2,), torch.float32, [1.0])", "p.py:1:33: 1 elements for shape [2]"},
-		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, special, round, real, density"},
+		{"x = tensor((2,), torch.float32, uniform(0, 1, kez=3))", "p.py:1:51: uniform has no argument kez; it takes key, kinks, scales, special, round, real, density"},
 		{"x = os.system()", "p.py:1:5: os.system is not defined"},
 		{"y = torch.relu(torch.abs(1))", "p.py:1:16: give this expression a name first: arguments are names and literals"},
 		{"y = torch.relu(1", `p.py:1:17: expected ")" or ",", found "end of line"`},

@@ -117,6 +117,9 @@ func (f *Fill) String() string {
 	if f.Kinks {
 		s += ", kinks=True"
 	}
+	if f.Scales {
+		s += ", scales=True"
+	}
 	if f.Special != 0 {
 		s += ", special=" + f.Special.String()
 	}

@@ -98,6 +98,8 @@ func (in *Input) check() error {
 // check holds a distribution to what it can be combined with.
 func (f *Fill) check() error {
 	switch {
+	case f.Scales && (f.Dist != Uniform || !(f.Lo < f.Hi)):
+		return fmt.Errorf("scales are for uniform elements of a range")
 	case f.edged() && f.Dist != Uniform && f.Dist != Integer:
 		return fmt.Errorf("%s has neither kinks nor edge values", f.Dist)
 	case f.edged() && (f.Real || f.Density != 0):

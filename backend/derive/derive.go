@@ -100,7 +100,7 @@ func (b *Backend) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend
 // into puts the gradients that a subject has computed into the outcome of its
 // forward calls. What it does not have leaves that forward only.
 func (g *gradient) into(out, found *backend.Outcome) {
-	out.Elapsed += found.Elapsed
+	out.Elapsed, out.CPU = out.Elapsed+found.Elapsed, out.CPU+found.CPU
 	switch found.Status {
 	case backend.Unsupported:
 		out.NoGradients = found.Message

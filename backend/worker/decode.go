@@ -110,6 +110,8 @@ func (d *replyDecoder) oneCase(i int) {
 			out.Call = d.int()
 		case "elapsed":
 			out.Elapsed = time.Duration(d.int())
+		case "cpu":
+			out.CPU = time.Duration(d.int())
 		case "measured":
 			out.Measured = time.Duration(d.int())
 		case "need":

@@ -15,7 +15,6 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/judge/verdict"
-	"plumb/internal/stopwatch"
 	"plumb/tensor"
 )
 
@@ -120,13 +119,13 @@ func (r *conformRun) about() [][2]string {
 }
 
 // spent says what the run took, and how much of it the candidate's own calls:
-// the rest is Plumb's, and of the candidate's process what is no call.
+// the rest is Plumb's, of the candidate's process what is no call.
 func (r *conformRun) spent() string {
-	text := fmt.Sprintf("%.1f s", r.summary.Elapsed.Seconds())
-	if calls := r.vendor.Took(); calls > 0 {
-		text += fmt.Sprintf("; %.1f s in the candidate's own calls", calls.Seconds())
+	text := fmt.Sprintf("%.1f s; %.1f CPU-s without start-up", r.summary.Elapsed.Seconds(), r.cost.Seconds())
+	if r.calls == 0 {
+		return text
 	}
-	return text + fmt.Sprintf("; %.1f CPU-s of Plumb's process", stopwatch.CPUTime().Seconds())
+	return text + fmt.Sprintf(": %.1f in the candidate's own calls, %.1f of Plumb's", r.calls.Seconds(), (r.cost-r.calls).Seconds())
 }
 
 // compare compares with the run before, if there is one.

@@ -20,6 +20,7 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/conform/baseline"
 	"plumb/internal/judge/verdict"
+	"plumb/internal/stopwatch"
 	"plumb/ops"
 	"plumb/program"
 )
@@ -62,6 +63,9 @@ type conformRun struct {
 	// other types.
 	standIns int
 	started  time.Time
+	backends *open.Set
+	calls    time.Duration  // processor time of the candidate's own calls
+	cost     time.Duration  // of all processes, without their start
 	beyond   map[string]int // unsupported cases by function
 	vendor   *report.Conformance
 	junit    *report.JUnit // nil without --junit
@@ -166,6 +170,7 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 func (r *conformRun) judge(ctx context.Context, cfg *baseline.RunConfig, errs io.Writer) error {
 	boundHeap(r.memory, anyGarbage)
 	err := r.base.Run(ctx, *cfg)
+	r.cost = stopwatch.CPUTime() + r.backends.TakeSpent()
 	r.kept.complete = err == nil
 	r.summary.Elapsed = time.Since(r.started)
 	r.summary.Tests = len(r.rows)
@@ -230,8 +235,8 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, err
 		}
 	}
-	backends := &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Int32s: true}
-	open, err := backends.Opener(ctx, r.candidate)
+	r.backends = &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Int32s: true}
+	open, err := r.backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)
 	}
@@ -301,6 +306,7 @@ func (r *conformRun) onRecord(rec *baseline.Record) {
 		return
 	}
 	rec.Test = testName(rec)
+	r.calls += rec.CPU
 	if as := rec.Entry.Refused[rec.Stored()].StandIn; as != "" && rec.Judged() {
 		r.standIns++
 		rec.Verdict.Reason = joined("judged by what the reference computes in "+as+", rounded", rec.Verdict.Reason)
@@ -406,6 +412,9 @@ func (r *conformRun) finish() error {
 		r.vendor.Text(r.out, r.verbose || r.modes.models.name != "")
 		if r.standIns > 0 {
 			fmt.Fprintf(r.out, "stand-ins   %s judged by what the reference computes in float32 or int64, where it has no kernel\n", count(r.standIns, "case"))
+		}
+		if r.calls > 0 {
+			fmt.Fprintf(r.out, "cost        %s\n", r.spent())
 		}
 		fmt.Fprintln(r.out)
 	}

@@ -74,6 +74,9 @@ func (m *mutantRun) json() subjectJSON {
 type selftestSummary struct {
 	Planted int `json:"planted"`
 	Found   int `json:"found"`
+	// Kinds are the planted and the found by their kind.
+	Kinds map[mutants.Kind][2]int `json:"kinds"`
+
 	Shrunk  int `json:"shrunk"`  // made smaller within the budget
 	Minimal int `json:"minimal"` // as small as a person's program
 	Proved  int `json:"proved"`  // whose bundles failed in fresh processes
@@ -92,8 +95,16 @@ type selftestSummary struct {
 }
 
 func (s *selftest) summarise(elapsed time.Duration) *selftestSummary {
-	sum := &selftestSummary{Planted: len(s.mutants), False: len(s.control), Cases: s.judged, Reference: s.referenceName(), Seed: s.cases.seed, Seconds: elapsed.Seconds()}
+	sum := &selftestSummary{Kinds: map[mutants.Kind][2]int{}, Planted: len(s.mutants), False: len(s.control), Cases: s.judged, Reference: s.referenceName(), Seed: s.cases.seed, Seconds: elapsed.Seconds()}
 	var runs, seconds, shrinkRuns, shrinkSeconds []float64
+	for _, m := range s.mutants {
+		k := sum.Kinds[m.Kind]
+		k[0]++
+		if m.found != nil {
+			k[1]++
+		}
+		sum.Kinds[m.Kind] = k
+	}
 	for _, m := range s.found() {
 		sum.Found++
 		runs, seconds = append(runs, float64(m.runs)), append(seconds, m.elapsed.Seconds())
@@ -201,6 +212,9 @@ func (s *selftest) print(sum *selftestSummary) {
 		shrunk += fmt.Sprintf(", %d proved in fresh processes", sum.Proved)
 	}
 	fmt.Fprintf(s.out, "== %d of %d mutants found, %s, %d false findings in %d cases of the table without a fault ==\n", sum.Found, sum.Planted, shrunk, sum.False, sum.Cases)
+	if k := sum.Kinds[mutants.Range]; k[0] > 0 {
+		fmt.Fprintf(s.out, "%d of the %d that are wrong in a part of their range, %d of the %d others\n", k[1], k[0], sum.Found-k[1], sum.Planted-k[0])
+	}
 	fmt.Fprintf(s.out, "medians: %.0f runs and %.3fs to find, %.0f runs and %.2fs to shrink; %.1fs against %s, seed %d\n", sum.FindRuns, sum.FindSeconds, sum.ShrinkRuns, sum.ShrinkSeconds, sum.Seconds, sum.Reference, sum.Seed)
 }
 

@@ -1,6 +1,7 @@
 package mutants_test
 
 import (
+	"slices"
 	"testing"
 
 	"plumb/internal/mutants"
@@ -12,7 +13,7 @@ import (
 // TestEveryMutantHasTables: each names an entry of the tables, once.
 func TestEveryMutantHasTables(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range mutants.All() {
+	for _, m := range slices.Concat(mutants.All(), mutants.Ranges()) {
 		if _, _, err := m.Tables(); err != nil {
 			t.Error(err)
 		}

@@ -48,6 +48,7 @@ func conformance(table *op.Table) []byte {
 				}
 			}
 		}
+		w.wide(d, target, d.DTypes(kinds[0].dtypes...))
 	}
 	w.Write(writtenEntries)
 	w.Write(tellingEntries)
@@ -64,10 +65,16 @@ D = [np.float32, np.float64, np.float16]
 G = [True]
 V = 'gen_tensor_by_value'
 L = 'gen_tensor_list_diff_shape'
+E = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -1.5, -2.5, float('inf'), float('-inf'), float('nan'), 0.001, -20.0, 30.0, 80.0, -80.0, 100.0, 1e-30, 1e+30]
 u = lambda low, high: dict(fn='Genfunc.uniform', low=low, high=high)
 k = lambda low, high: dict(fn='Genfunc.uniform', low=low, high=high, kinks=True)
+w = lambda low, high: dict(fn='Genfunc.uniform', low=low, high=high, scales=True)
 s = lambda low, high, special: dict(fn='Genfunc.uniform', low=low, high=high, special=special)
 i = lambda low, high: dict(fn='Genfunc.randint', low=low, high=high)
+v = lambda ins, value, dtype, requires_grad=[False]: dict(ins=[ins], value=value, gen_policy=V, dtype=dtype, requires_grad=requires_grad)
+y = lambda ins, shape, gen_fn, stride, dtype, requires_grad=[False]: dict(ins=[ins], shape=shape, gen_fn=gen_fn, stride=stride, dtype=dtype, requires_grad=requires_grad)
+f = lambda name, interface, args: dict(name=[name], interface=interface, tensor_para=dict(args=args))
+p = lambda name, interface, para, args: dict(name=[name], interface=interface, para=para, tensor_para=dict(args=args))
 x = lambda ins, shape, gen_fn, dtype, requires_grad=[False]: dict(ins=[ins], shape=shape, gen_fn=gen_fn, dtype=dtype, requires_grad=requires_grad)
 
 `
@@ -84,6 +91,7 @@ var generators = []struct {
 }{
 	{regexp.MustCompile(`dict\(fn='Genfunc.uniform', low=([^,)]+), high=([^,)]+)\)`), "u($1, $2)"},
 	{regexp.MustCompile(`dict\(fn='Genfunc.uniform', low=([^,)]+), high=([^,)]+), kinks=True\)`), "k($1, $2)"},
+	{regexp.MustCompile(`dict\(fn='Genfunc.uniform', low=([^,)]+), high=([^,)]+), scales=True\)`), "w($1, $2)"},
 	{regexp.MustCompile(`dict\(fn='Genfunc.uniform', low=([^,)]+), high=([^,)]+), special=(\[[^\]]*\])\)`), "s($1, $2, $3)"},
 	{regexp.MustCompile(`dict\(fn='Genfunc.randint', low=([^,)]+), high=([^,)]+)\)`), "i($1, $2)"},
 }
@@ -93,22 +101,64 @@ func shortened(text string) string {
 	for _, g := range generators {
 		text = g.of.ReplaceAllString(text, g.to)
 	}
-	text = plainArgument.ReplaceAllStringFunc(shorter.Replace(text), func(arg string) string {
-		part := plainArgument.FindStringSubmatch(arg)
-		if strings.Contains(part[2]+part[3], "=[") { // a stride or a policy in between
-			return arg
-		}
-		grad := ""
-		if part[5] != "" {
-			grad = ", G"
-		}
-		return fmt.Sprintf("x(%s, %s, %s, %s%s)", part[1], part[2], part[3], part[4], grad)
+	text = singles.ReplaceAllStringFunc(shorter.Replace(text), func(values string) string {
+		return strings.ReplaceAll(longNumber.ReplaceAllStringFunc(values, singly), "[[0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -1.5, -2.5, float('inf'), float('-inf'), float('nan'), 0.001, -20.0, 30.0, 80.0, -80.0, 100.0, 1e-30, 1e+30]", "[E")
 	})
+	for _, a := range argumentForms {
+		text = a.of.ReplaceAllStringFunc(text, func(arg string) string {
+			part := a.of.FindStringSubmatch(arg)[1:]
+			last := len(part) - 1
+			if strings.Contains(strings.Join(part[:last], ""), "=[") { // a stride or a policy in between
+				return arg
+			}
+			if part[last] != "" {
+				part[last] = "G"
+			} else {
+				part = part[:last]
+			}
+			return a.to + "(" + strings.Join(part, ", ") + ")"
+		})
+	}
+	text = plainEntry.ReplaceAllString(text, "$1 f($2, $3, [$4]),")
+	text = entryOfNumbers.ReplaceAllString(text, "$1 p($2, $3, $4, [$5]),")
 	return strings.Replace(text, opening, shortenings+opening, 1)
 }
 
-// plainArgument is an argument of a shape, a generator and dtypes alone.
-var plainArgument = regexp.MustCompile(`dict\(ins=\[('\w+')\], shape=(\[[^=]*?\]), gen_fn=([^=]*?), dtype=(\w|\[[^\]]*\])(, requires_grad=G)?\)`)
+// singles are literal elements of float32, whose numbers need no more digits than it has.
+var (
+	singles    = regexp.MustCompile(`value=\[[^=]*\], gen_policy=V, dtype=F`)
+	longNumber = regexp.MustCompile(`\d[\d.]{7,}(e[-+]\d+)?`)
+)
+
+// singly writes a number with the digits of a float32.
+func singly(text string) string {
+	v, err := strconv.ParseFloat(text, 32)
+	if err != nil {
+		return text
+	}
+	short := strconv.FormatFloat(v, 'g', -1, 32)
+	if !strings.ContainsAny(short, ".e") {
+		short += ".0"
+	}
+	return short
+}
+
+// The entries of a function and its tensors alone, and those that have numbers too.
+var (
+	plainEntry     = regexp.MustCompile(`(?m)^(    '\w+':) dict\(name=\[('\w+')\], interface=(\w|\[[^\]]*\]), tensor_para=dict\(args=\[(.*)\]\)\),$`)
+	entryOfNumbers = regexp.MustCompile(`(?m)^(    '\w+':) dict\(name=\[('\w+')\], interface=(\w|\[[^\]]*\]), para=(dict\(.*\)), tensor_para=dict\(args=\[(.*)\]\)\),$`)
+)
+
+// argumentForms are arguments of a shape, a generator and dtypes alone, such
+// with strides, and literal ones.
+var argumentForms = []struct {
+	of *regexp.Regexp
+	to string
+}{
+	{regexp.MustCompile(`dict\(ins=\[('\w+')\], shape=(\[[^=]*?\]), gen_fn=([^=]*?), dtype=(\w|\[[^\]]*\])(, requires_grad=G)?\)`), "x"},
+	{regexp.MustCompile(`dict\(ins=\[('\w+')\], shape=(\[[^=]*?\]), gen_fn=([^=]*?), stride=(\[[^=]*?\]), dtype=(\w|\[[^\]]*\])(, requires_grad=G)?\)`), "y"},
+	{regexp.MustCompile(`dict\(ins=\[('\w+')\], value=(\[[^=]*?\]), gen_policy=V, dtype=(\w|\[[^\]]*\])(, requires_grad=G)?\)`), "v"},
+}
 
 // tellingEntries are calls that were chosen, of the suites and of samples, for
 // what they tell apart. They stay until "go run ./internal/opgen -lift" chooses
@@ -317,10 +367,7 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 		rows[f] = append(rows[f], r)
 	}
 	for _, f := range forms {
-		name := strings.ReplaceAll(d.Def.ID(), ".", "_") + k.name
-		for base, i := name, 2; w.named[name]; i++ {
-			name = base + "_" + strconv.Itoa(i)
-		}
+		name := w.unused(strings.ReplaceAll(d.Def.ID(), ".", "_") + k.name)
 		if text := w.best(entry{Drawer: d, name: name, target: target, dtypes: dts, rows: rows[f]}); text != "" {
 			w.named[name] = true
 			w.WriteString(text)
@@ -328,6 +375,15 @@ func (w *configWriter) entries(d opcase.Drawer, target string, k kind, dts []ten
 		}
 	}
 	return written
+}
+
+// unused is a name for an entry: with a number where others have it.
+func (w *configWriter) unused(base string) string {
+	name := base
+	for i := 2; w.named[name]; i++ {
+		name = base + "_" + strconv.Itoa(i)
+	}
+	return name
 }
 
 // best is the entry with generators where native computes it with their
@@ -367,7 +423,8 @@ type entry struct {
 	rows         []row
 	literal      bool // tensors of floats are literal too
 	inPlace      bool
-	plain        bool // without gradients
+	plain        bool  // without gradients
+	scales       *span // of the elements of floats, which are of all sizes
 }
 
 // outputs are the results that have gradients, where there are several results
@@ -555,6 +612,11 @@ func (e *entry) argument(name string) string {
 	fmt.Fprintf(&b, "dict(ins=[%s], ", quote(name))
 	if literal {
 		fmt.Fprintf(&b, "value=[%s], gen_policy='gen_tensor_by_value'", strings.Join(values, ", "))
+	} else if e.scales != nil && own == e.dtypes[0] && !list {
+		if e.Def.ScalarFunction() && e.rows[0].flat() {
+			shapes = []string{tuple([]int{wideElements})}
+		}
+		fmt.Fprintf(&b, "shape=[%s], gen_fn=%s", strings.Join(shapes, ", "), e.scaled(name))
 	} else {
 		fmt.Fprintf(&b, "shape=[%s], gen_fn=%s", strings.Join(shapes, ", "), generator(own, append(all, e.further(name)...)))
 	}

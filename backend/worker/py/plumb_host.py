@@ -50,7 +50,7 @@ class Subject:
                 reply = one.run()
             except Exception as e:
                 reply = one.failed(e)
-            reply["elapsed"] = one.elapsed
+            reply["elapsed"], reply["cpu"] = one.elapsed, one.cpu
             replies.append(reply)
         return replies
 

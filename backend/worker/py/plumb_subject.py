@@ -9,7 +9,7 @@ import contextlib
 import functools
 import math
 import re
-from time import perf_counter_ns as now
+from time import perf_counter_ns as now, process_time_ns as spent
 
 import plumb_check as kernel  # plumb_subject.kernel.check judges one function
 import plumb_layers  # modules of several steps, for plumb_table
@@ -215,7 +215,7 @@ class Run:
     def __init__(self, adapter, targets, memory, case):
         self.adapter, self.targets, self.memory, self.case = adapter, targets, memory, case
         self.values, self.changes, self.modules = [], [], {}  # modules by the index of the constructing call
-        self.call = self.elapsed = self.watched = 0
+        self.call = self.elapsed = self.cpu = self.watched = 0
         self.firsts = self.found = None  # gradients of the first and the second order, by the tensor's id
         self.last = None  # the value of the last call, until it is stored
         self.reply = {"status": "ok", "values": self.values}
@@ -267,12 +267,13 @@ class Run:
             self.call = mark[1] = i
             f, args, kwargs = self.prepared(call)
             kept = self.kept(call, f, args)
-            t = now()
+            t, cpu = now(), spent()
             if len(call) > 3:
                 with self.entered(call[3]):
                     v = f(*args, **kwargs)
             else:
                 v = f(*args, **kwargs)
+            self.cpu += spent() - cpu
             self.elapsed += now() - t
             self.changed(i, call, kept, v)
             env.append(v)
@@ -367,8 +368,9 @@ class Run:
         self.call = self.memory.mark[1] = len(self.case["calls"])
         indices, cotangents, need = self.differentiated()
         if indices and not need:
-            t = now()
+            t, cpu = now(), spent()
             self.differentiate(indices, cotangents)
+            self.cpu += spent() - cpu
             self.elapsed += now() - t
         return need
 

@@ -167,15 +167,6 @@ func (d *Details) took(one ConformanceCase, elapsed time.Duration) {
 	}
 }
 
-// Took is what all cases took, as far as the candidate tells.
-func (d *Details) Took() time.Duration {
-	seconds := 0.0
-	for _, s := range d.slow {
-		seconds += s.Seconds
-	}
-	return time.Duration(seconds * float64(time.Second))
-}
-
 // finishDetails sorts what was gathered.
 func (c *Conformance) finishDetails() {
 	d := &c.Details

@@ -99,7 +99,8 @@ type Manifest struct {
 	Complete bool    `json:"complete"`
 	Shards   []Shard `json:"shards"`
 	Cases    []Entry `json:"cases"`
-	// Took is what the reference's calls took, where it was recorded just now.
+	// Took is the processor time of the reference's calls, as far as it tells, where
+	// it was recorded just now.
 	Took time.Duration `json:"-"`
 }
 

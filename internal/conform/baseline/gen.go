@@ -364,7 +364,7 @@ func (l *genLane) timed(outcomes []*backend.Outcome, err error) ([]*backend.Outc
 	defer l.mu.Unlock()
 	for _, o := range outcomes {
 		if o != nil {
-			l.took += o.Elapsed
+			l.took += o.CPU
 		}
 	}
 	return outcomes, err

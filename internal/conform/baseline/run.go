@@ -80,6 +80,7 @@ type Record struct {
 	Skipped bool
 	Notes   map[string]string // see RunConfig.Note
 	Elapsed time.Duration     // what the candidate took; 0 where it does not tell
+	CPU     time.Duration     // of the candidate's calls; 0 where it does not tell
 }
 
 // Judged reports whether the candidate computed the case.
@@ -224,7 +225,7 @@ func (t *trial) refusal() *backend.Outcome { return t.stored.Outcome.Ending() }
 // where that was not the reference's outcome.
 func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Question {
 	rec := t.record
-	rec.Elapsed = t.outcome.Elapsed
+	rec.Elapsed, rec.CPU = t.outcome.Elapsed, t.outcome.CPU
 	if v := l.refusedAlike(t); v != nil {
 		rec.Verdict = v
 		return nil

@@ -448,7 +448,7 @@ func checkGenFn(at place, v Value) error {
 		if name = d.Get("fn"); name == nil {
 			return at.errorf("want fn, the generator's name, in the dict")
 		}
-		warnUnknown(at, d, []string{"fn", "low", "high", "density", "kinks", "special"})
+		warnUnknown(at, d, []string{"fn", "low", "high", "density", "kinks", "scales", "special"})
 	}
 	s, ok := name.(String)
 	if !ok {

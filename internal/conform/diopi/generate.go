@@ -284,7 +284,7 @@ func (g *generator) edges(f *program.Fill) error {
 	if !ok {
 		return nil
 	}
-	f.Kinks = isTrue(d.Get("kinks"))
+	f.Kinks, f.Scales = isTrue(d.Get("kinks")), isTrue(d.Get("scales"))
 	kinds, _ := config.Items(d.Get("special"))
 	for _, v := range kinds {
 		name, _ := v.(config.String)
@@ -293,6 +293,9 @@ func (g *generator) edges(f *program.Fill) error {
 			return g.b.fail("%s: %v", g.ins, err)
 		}
 		f.Special |= kind
+	}
+	if f.Scales && (f.Dist != program.Uniform || !(f.Lo < f.Hi)) {
+		return g.b.fail("%s: scales are for uniform elements of a range", g.ins)
 	}
 	if (f.Kinks || f.Special != 0) && f.Dist != program.Uniform && f.Dist != program.Integer {
 		return g.b.fail("%s: kinks and special are for uniform and randint", g.ins)

@@ -158,6 +158,9 @@ func weightOfFill(f *program.Fill, elements int) int {
 	if f.Kinks {
 		w++
 	}
+	if f.Scales {
+		w++
+	}
 	if f.Special != 0 {
 		w += 2
 	}

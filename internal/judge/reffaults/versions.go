@@ -175,7 +175,7 @@ same(torch.unique(x, dim=2)[..., 0], [[0, 1], [0, 0]])`,
 	Reference: "torch <2.9",
 	Target:    "histc",
 	Kinds:     values,
-	When:      nearAnEdge,
+	When:      changesBins,
 	Reason:    "the place of an element is (v - min) / (max - min) · bins, later (v - min) · bins / (max - min), which rounds to the other side of some edges",
 	Proof: `x = torch.tensor([0.3], dtype=torch.float64)
 same(torch.histc(x, 3, 0, 0.9), [0, 1, 0])`,
@@ -238,8 +238,9 @@ func beyondADimension(p *program.Program) bool {
 	return anyElement(p, 1, func(v float64) bool { return v < 0 || v >= least })
 }
 
-// nearAnEdge reports an element so close to an edge between bins that rounding decides in which it is.
-func nearAnEdge(p *program.Program) bool {
+// changesBins reports an element that the two orders of multiplying and
+// dividing, rounded as its dtype rounds, put into different bins.
+func changesBins(p *program.Program) bool {
 	bins, lo, hi := numberOr(argument(p, 1, "bins"), 100), numberOr(argument(p, 2, "min"), 0), numberOr(argument(p, 3, "max"), 0)
 	if lo == hi {
 		lo, hi = math.Inf(1), math.Inf(-1)
@@ -248,10 +249,16 @@ func nearAnEdge(p *program.Program) bool {
 			return false
 		})
 	}
+	round := func(v float64) float64 { return v }
+	if first(p).DType != tensor.F64 {
+		round = func(v float64) float64 { return float64(float32(v)) }
+	}
+	lo, hi = round(lo), round(hi)
+	width := round(hi - lo)
 	return anyElement(p, 0, func(v float64) bool {
-		at := (v - lo) / (hi - lo) * bins
-		edge := math.Round(at)
-		return edge > 0 && edge < bins && math.Abs(at-edge) <= 1e-6*bins
+		from := round(v - lo)
+		earlier, later := round(round(from/width)*bins), round(round(from*bins)/width)
+		return v >= lo && v <= hi && math.Trunc(earlier) != math.Trunc(later)
 	})
 }
 

@@ -286,14 +286,15 @@ func (j *judge) shapes(w Where, want, got *tensor.Tensor) compare.Diff {
 }
 
 // signsZero reports whether the sign of a zero result is defined. That of a sum
-// depends on the order of its terms; the parts of a complex function are
+// depends on the order of its terms, though not of one of two terms or of a
+// product, whose limit is that of a sum; the parts of a complex function are
 // computed by several formulas, which differ in it. Of what no operator of the
 // table computes, such as a gradient, nothing is defined.
 func signsZero(c op.Class, want *tensor.Tensor, tols []op.Tol) bool {
 	if len(tols) == 0 || slices.ContainsFunc(tols, func(t op.Tol) bool { return t.AnyZero || t.Class == op.Accumulating }) {
 		return false
 	}
-	return c == op.Exact || c == op.Pointwise && want != nil && !want.DType().IsComplex()
+	return c == op.Exact || (c == op.Pointwise || c == op.Accumulating) && want != nil && !want.DType().IsComplex()
 }
 
 // limit returns the limit of one comparison. The rounding-error bounds of the
