@@ -1,14 +1,10 @@
 package command
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -129,11 +125,12 @@ func newDBExport() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			write := exportCSV
 			if format == "jsonl" {
-				write = exportLines
+				err = exportLines(db, run.ID, cmd.OutOrStdout())
+			} else {
+				err = exportCSV(db, []*store.Run{run}, cmd.OutOrStdout())
 			}
-			if err := write(db, run.ID, cmd.OutOrStdout()); err != nil {
+			if err != nil {
 				return &exitError{exitFault, err}
 			}
 			return nil
@@ -148,24 +145,4 @@ func exportLines(db *store.Store, run int64, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	return db.Cases(run, func(c *store.Case) error { return enc.Encode(c) })
-}
-
-func exportCSV(db *store.Store, run int64, out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"test", "case", "number", "program", "subject", "mode", "operators", "dtypes", "outcome", "verdict", "kind", "reason", "compared", "worst", "worst_at", "seconds", "reference_seconds"})
-	err := db.Cases(run, func(c *store.Case) error {
-		worst := ""
-		if !math.IsNaN(c.Worst) {
-			worst = strconv.FormatFloat(c.Worst, 'g', -1, 64)
-		}
-		return w.Write([]string{
-			c.Test, c.Name, strconv.Itoa(c.Number), c.Program, c.Subject, c.Mode, strings.Join(c.Operators, " "), c.DTypes, string(c.Outcome), c.Word, c.Kind, c.Reason,
-			strconv.Itoa(c.Compared), worst, c.WorstAt, fmt.Sprint(c.Elapsed.Seconds()), fmt.Sprint(c.Reference.Seconds()),
-		})
-	})
-	w.Flush()
-	if err == nil {
-		err = w.Error()
-	}
-	return err
 }

@@ -224,8 +224,6 @@ func endOf(r *store.Run) string {
 	return fmt.Sprintf("with %d", *r.Exit)
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
-
 // storedResult is a case as JSON: what JSON has no number for is left out.
 type storedResult struct {
 	*store.Case

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/csv"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -36,6 +37,7 @@ var caseColumns = []struct {
 	{"dtypes", func(_ *store.Run, c *store.Case) string { return c.DTypes }},
 	{"outcome", func(_ *store.Run, c *store.Case) string { return string(c.Outcome) }},
 	{"verdict", func(_ *store.Run, c *store.Case) string { return c.Word }},
+	{"kind", func(_ *store.Run, c *store.Case) string { return c.Kind }},
 	{"compared", func(_ *store.Run, c *store.Case) string { return strconv.Itoa(c.Compared) }},
 	{"worst", func(_ *store.Run, c *store.Case) string {
 		if math.IsNaN(c.Worst) {
@@ -68,14 +70,14 @@ separated values with a line of names first. A number that there is not is empty
   plumb history export 3 last --csv cases.csv`,
 		Args: cobra.ArbitraryArgs,
 	}
-	cmd.RunE = h.command(func(h *history, s *store.Store, runs []*store.Run) error { return exportCSV(s, runs, to) })
+	cmd.RunE = h.command(func(h *history, s *store.Store, runs []*store.Run) error { return exportFile(s, runs, to) })
 	h.storeFlag(cmd)
 	cmd.Flags().Var(outFile(&to), "csv", "the file")
 	_ = cmd.MarkFlagRequired("csv")
 	return cmd
 }
 
-func exportCSV(s *store.Store, runs []*store.Run, path string) error {
+func exportFile(s *store.Store, runs []*store.Run, path string) error {
 	if len(runs) == 0 {
 		if err := s.Runs(func(r *store.Run) error { runs = append(runs, r); return nil }); err != nil {
 			return err
@@ -85,12 +87,20 @@ func exportCSV(s *store.Store, runs []*store.Run, path string) error {
 	if err != nil {
 		return usage(err)
 	}
-	w := csv.NewWriter(file)
+	if err = errors.Join(exportCSV(s, runs, file), file.Close()); err != nil {
+		return &exitError{exitFault, err}
+	}
+	return nil
+}
+
+// exportCSV writes a line per case, the names of the columns first.
+func exportCSV(s *store.Store, runs []*store.Run, out io.Writer) error {
+	w := csv.NewWriter(out)
 	row := make([]string, len(caseColumns))
 	for i, c := range caseColumns {
 		row[i] = c.name
 	}
-	err = w.Write(row)
+	err := w.Write(row)
 	for _, r := range runs {
 		if err == nil {
 			err = s.Cases(r.ID, func(one *store.Case) error {
@@ -102,8 +112,5 @@ func exportCSV(s *store.Store, runs []*store.Run, path string) error {
 		}
 	}
 	w.Flush()
-	if err = errors.Join(err, w.Error(), file.Close()); err != nil {
-		return &exitError{exitFault, err}
-	}
-	return nil
+	return errors.Join(err, w.Error())
 }

@@ -18,6 +18,7 @@ import (
 	"plumb/op"
 )
 
+//lint:ignore U1000 what is exported to C, which is not built without cgo, serves it
 var library *foreign.Library
 
 // Export gives the library its operators; the error is that of making the table. It

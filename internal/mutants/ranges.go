@@ -32,9 +32,6 @@ func above(x float64) part {
 func below(x float64) part {
 	return part{fmt.Sprint("below ", x), func(v float64) bool { return v < x }}
 }
-func beyond(x float64) part {
-	return part{fmt.Sprint("beyond ±", x), func(v float64) bool { return math.Abs(v) > x }}
-}
 func within(x float64) part {
 	return part{fmt.Sprint("within ±", x), func(v float64) bool { return math.Abs(v) < x }}
 }
