@@ -104,7 +104,11 @@ func TestConvolutionsSumTheirProducts(t *testing.T) {
 // TestRandomConvolutions draws geometries that take each of the ways to compute products.
 func TestRandomConvolutions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 150 {
+	n := 150
+	if testing.Short() {
+		n = 20
+	}
+	for range n {
 		c := someConv(rng)
 		t.Run(c.name(), func(t *testing.T) {
 			testConv[float32](t, c)
