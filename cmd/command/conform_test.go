@@ -17,9 +17,13 @@ import (
 
 // conformed runs a conform command.
 func conformed(t *testing.T, args ...string) (out, warnings string, err error) {
+	return executed(t, append([]string{"conform"}, args...)...)
+}
+
+func executed(t *testing.T, args ...string) (out, warnings string, err error) {
 	var stdout, stderr strings.Builder
 	cmd := newRoot()
-	cmd.SetArgs(append([]string{"conform"}, args...))
+	cmd.SetArgs(args)
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
 	err = cmd.ExecuteContext(t.Context())
@@ -147,19 +151,19 @@ func TestConformancePageRuns(t *testing.T) {
 	t.Chdir(root)
 	_, noTorch := findTorch()
 	dir := filepath.Join(t.TempDir(), "baseline")
+	t.Setenv("PLUMB_STORE", filepath.Join(t.TempDir(), "plumb.db"))
 	seen := 0
 	for _, b := range blocks {
 		for line := range strings.Lines(b[1]) {
 			seen++
-			args, _ := strings.CutPrefix(strings.TrimSpace(line), "plumb conform ")
-			args = strings.Replace(args, " results.db", " "+dir+".db", 1)
+			args, _ := strings.CutPrefix(strings.TrimSpace(line), "plumb ")
 			if strings.Contains(args, " baseline") {
 				if noTorch != nil {
 					continue
 				}
 				args = strings.Replace(args, " baseline", " "+dir, 1)
 			}
-			if out, _, err := conformed(t, strings.Fields(args)...); err != nil || out == "" {
+			if out, _, err := executed(t, strings.Fields(args)...); err != nil || out == "" {
 				t.Errorf("%s: %v", line, err)
 			}
 		}
