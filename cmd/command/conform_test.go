@@ -151,9 +151,9 @@ func TestConformancePageRuns(t *testing.T) {
 	t.Chdir(root)
 	_, noTorch := findTorch()
 	dir := filepath.Join(t.TempDir(), "baseline")
-	t.Setenv("PLUMB_STORE", filepath.Join(t.TempDir(), "plumb.db"))
 	seen := 0
 	for _, b := range blocks {
+		t.Setenv("PLUMB_STORE", filepath.Join(t.TempDir(), "plumb.db"))
 		for line := range strings.Lines(b[1]) {
 			seen++
 			args, _ := strings.CutPrefix(strings.TrimSpace(line), "plumb ")

@@ -32,6 +32,7 @@ func TestCommands(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("GOCACHE", goCache(t)) // which would be below the next
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, page := range pages {
@@ -56,4 +57,12 @@ func commands(t *testing.T, page string) {
 			t.Errorf("%s: %v\n%s", b[1], err, out)
 		}
 	}
+}
+
+func goCache(t *testing.T) string {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
