@@ -179,7 +179,7 @@ func (h *history) list(s *store.Store) error {
 	err := s.Last(h.last, func(r *store.Run) error {
 		n++
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.1fs\t%s\t\n", r.ID, r.Started.Format("2006-01-02 15:04"), plain(strings.TrimPrefix(r.Command, "plumb ")), plain(candidatesOf(r)),
-			plain(nameOf(r.Reference())), r.Cases(), r.Passed, r.Failed, r.Unsupported, r.Elapsed, endOf(r))
+			plain(nameOf(r.Reference())), r.Cases(), r.Passed, r.Failed, r.Unsupported, r.Elapsed, r.End())
 		return nil
 	})
 	if err == nil && n == 0 {
@@ -209,19 +209,6 @@ func candidatesOf(r *store.Run) string {
 		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// endOf says how a run ended.
-func endOf(r *store.Run) string {
-	switch {
-	case r.Exit == nil && r.Ended.IsZero():
-		return "not yet, or killed"
-	case !r.Complete:
-		return "interrupted"
-	case r.Exit == nil:
-		return "yes"
-	}
-	return fmt.Sprintf("with %d", *r.Exit)
 }
 
 // storedResult is a case as JSON: what JSON has no number for is left out.
@@ -306,7 +293,7 @@ func (h *history) drawn(s *store.Store, r *store.Run) error {
 
 func (h *history) head(r *store.Run) {
 	rows := [][2]string{
-		{"run", fmt.Sprintf("%d, %s, %.1fs, ended: %s", r.ID, r.Started.Format("2006-01-02 15:04:05 MST"), r.Elapsed, endOf(r))},
+		{"run", fmt.Sprintf("%d, %s, %.1fs, ended: %s", r.ID, r.Started.Format("2006-01-02 15:04:05 MST"), r.Elapsed, r.End())},
 		{"command", cmp.Or(strings.TrimSpace("plumb "+strings.Join(r.Args, " ")), r.Command)},
 		{"reference", nameOf(r.Reference())},
 	}

@@ -26,24 +26,12 @@ var functions = template.FuncMap{
 		}
 		return fmt.Sprintf("%.3g", x)
 	},
-	"ended": ended,
+	"ended": (*store.Run).End,
 }
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
-}
-
-func ended(r *store.Run) string {
-	switch {
-	case r.Exit == nil && r.Ended.IsZero():
-		return "not yet, or killed"
-	case !r.Complete:
-		return "interrupted"
-	case r.Exit == nil:
-		return "yes"
-	}
-	return fmt.Sprintf("with %d", *r.Exit)
 }
 
 // group is a row: the totals of a name and a subject, of one run.

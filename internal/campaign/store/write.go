@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -50,6 +51,19 @@ func (r *Run) Reference() Subject {
 
 // Candidates are the other subjects.
 func (r *Run) Candidates() []Subject { return r.Subjects[min(1, len(r.Subjects)):] }
+
+// End says how the run ended.
+func (r *Run) End() string {
+	switch {
+	case r.Exit == nil && r.Ended.IsZero():
+		return "not yet, or killed"
+	case !r.Complete:
+		return "interrupted"
+	case r.Exit == nil:
+		return "yes"
+	}
+	return fmt.Sprintf("with %d", *r.Exit)
+}
 
 // Interrupted says that the run did not come to its end, or has not yet.
 func (r *Run) Interrupted() bool { return !r.Complete }
