@@ -181,22 +181,11 @@ func (r *campaignRun) record(db *store.Store, s *spec, parts []store.Part, subje
 
 // goOn judges what a campaign has left.
 func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c *store.Campaign, s *spec) error {
-	dir, err := stateDir(path, c.ID)
+	books, _, release, err := takeUp(db, path, c, r.unit)
 	if err != nil {
-		return &exitError{exitFault, err}
-	}
-	release, taken := scratch.Lock(dir)
-	if taken {
-		return usage(fmt.Errorf("campaign %d is run by another process; plumb campaign status %d", c.ID, c.ID))
+		return err
 	}
 	defer release()
-	if err := db.AskToStop(c.ID, false); err != nil {
-		return &exitError{exitFault, err}
-	}
-	books, err := ledger.Open(db, c, r.unit)
-	if err != nil {
-		return &exitError{exitFault, err}
-	}
 	if r.incremental {
 		cases, err := books.Reuse()
 		if err != nil {
@@ -209,6 +198,26 @@ func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c 
 		return r.broken(err, books, c)
 	}
 	return r.conclude(db, books, c)
+}
+
+// takeUp opens the books of a campaign for this process alone, until released, with
+// the folder of its state.
+func takeUp(db *store.Store, path string, c *store.Campaign, unit int) (books *ledger.Ledger, dir string, release func(), err error) {
+	if dir, err = stateDir(path, c.ID); err != nil {
+		return nil, "", nil, &exitError{exitFault, err}
+	}
+	release, taken := scratch.Lock(dir)
+	if taken {
+		return nil, "", nil, usage(fmt.Errorf("campaign %d is run by another process; plumb campaign status %d", c.ID, c.ID))
+	}
+	if err = db.AskToStop(c.ID, false); err == nil {
+		books, err = ledger.Open(db, c, unit)
+	}
+	if err != nil {
+		release()
+		return nil, "", nil, &exitError{exitFault, err}
+	}
+	return books, dir, release, nil
 }
 
 func named(name string) string {

@@ -16,7 +16,6 @@ import (
 	"plumb/internal/campaign/fleet"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/store"
-	"plumb/internal/scratch"
 )
 
 // campaignServe is plumb campaign serve.
@@ -107,22 +106,11 @@ func (s *campaignServe) run(ctx context.Context, sources []string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := stateDir(path, c.ID)
+	books, dir, release, err := takeUp(db, path, c, s.unit)
 	if err != nil {
-		return &exitError{exitFault, err}
-	}
-	release, taken := scratch.Lock(dir)
-	if taken {
-		return usage(fmt.Errorf("campaign %d is run by another process; plumb campaign status %d", c.ID, c.ID))
+		return err
 	}
 	defer release()
-	if err := db.AskToStop(c.ID, false); err != nil {
-		return &exitError{exitFault, err}
-	}
-	books, err := ledger.Open(db, c, s.unit)
-	if err != nil {
-		return &exitError{exitFault, err}
-	}
 	if err := s.coordinate(ctx, books, c, sp, dir, by); err != nil {
 		return s.broken(err, books, c)
 	}
