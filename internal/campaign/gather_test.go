@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"plumb/backend"
 	"plumb/internal/judge"
@@ -13,13 +14,17 @@ import (
 	"plumb/tensor"
 )
 
-// compiler notes how many jobs each of its exchanges has; the first one ends once
-// all the other lanes have asked.
+// compiler notes how many jobs each of its exchanges has; the first one says that it
+// has begun and ends once all the other lanes have asked.
 type compiler struct {
 	modal
-	asked chan struct{}
-	mu    sync.Mutex
-	sizes []int
+	began, asked chan struct{}
+	mu           sync.Mutex
+	sizes        []int
+}
+
+func newCompiler() *compiler {
+	return &compiler{modal: modal{mode: "jit"}, began: make(chan struct{}), asked: make(chan struct{})}
 }
 
 func (c *compiler) Info() backend.Info {
@@ -34,6 +39,7 @@ func (c *compiler) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backen
 	c.sizes = append(c.sizes, len(jobs))
 	c.mu.Unlock()
 	if first {
+		close(c.began)
 		<-c.asked
 	}
 	var outs []*backend.Outcome
@@ -46,7 +52,7 @@ func (c *compiler) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backen
 // TestGather: what lanes ask for while the instance is busy is one exchange, of
 // which each has its own part.
 func TestGather(t *testing.T) {
-	c := &compiler{modal: modal{mode: "jit"}, asked: make(chan struct{})}
+	c := newCompiler()
 	p := newPool(func() (backend.Backend, error) { return c, nil }, 1)
 	s, err := p.take(t.Context(), nil)
 	if err != nil {
@@ -65,8 +71,11 @@ func TestGather(t *testing.T) {
 			}
 			got[i] = real(outs[0].Values[0].Tensor.At(0))
 		})
+		if i == 0 {
+			<-c.began
+		}
 	}
-	for waits := 0; waits < len(names)-1; {
+	for waits := 0; waits < len(names)-1; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		waits = len(p.waiting)
 		p.mu.Unlock()
@@ -84,7 +93,7 @@ func TestGather(t *testing.T) {
 // TestLanesOfTogether: tests of one case each meet in the exchanges of one
 // instance, and each case has its own verdict.
 func TestLanesOfTogether(t *testing.T) {
-	c := &compiler{modal: modal{mode: "jit"}, asked: make(chan struct{})}
+	c := newCompiler()
 	close(c.asked)
 	var tests []Test
 	for _, name := range []string{"t", "uu", "t", "t", "uu"} {
