@@ -45,6 +45,7 @@ type Set struct {
 	Threads int           // of a worker; 0 for one
 	Memory  int64         // bytes of address space of a worker; 0 for no limit
 	Growth  int64         // bytes that a worker may take beyond those at its start; 0 for no limit
+	Sandbox bool          // workers have no network, and one folder to write to
 	Int32s  bool          // native takes indices of int32 wherever it takes int64
 
 	mu    sync.Mutex
@@ -192,7 +193,7 @@ func (s *Set) library(ctx context.Context, file string) (func() (backend.Backend
 		return nil, &Error{fmt.Errorf("%s:%s is no library: want %s:FILE.so", Library, file, Library)}
 	}
 	return func() (backend.Backend, error) {
-		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory, GrowthLimit: s.Growth})
+		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory, GrowthLimit: s.Growth, Sandbox: s.Sandbox})
 	}, nil
 }
 
@@ -200,6 +201,7 @@ func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error
 	if c.CaseTimeout == 0 {
 		c.CaseTimeout = s.Timeout
 	}
+	c.Sandbox = s.Sandbox
 	w, err := worker.Open(ctx, c)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,7 @@ type process struct {
 	tail     tail     // of stdout and stderr
 	buf      []byte
 	sources  string // the directory of the Python sources
+	folder   string // that it may write to in a sandbox
 	started  time.Time
 	limit    int64 // of its growth; 0 for none
 	ready    int64 // bytes that it had when it was ready
@@ -122,15 +123,24 @@ func (w *Worker) launch() (*process, error) {
 		}
 		command = []string{w.config.Python, "-B", "-X", "faulthandler", script}
 	}
+	env := w.settings()
+	if w.config.Sandbox {
+		var err error
+		if command, err = p.confine(w.config.Python, command); err != nil {
+			p.tidy()
+			return nil, err
+		}
+		env = append(env, building(p.folder)...)
+	}
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.marker = fmt.Sprintf("PLUMB_WORKER_LIFE=%d-%d", os.Getpid(), lives.Add(1))
-	p.cmd.Env = append(append(os.Environ(), w.settings()...), p.marker)
+	p.cmd.Env = append(append(os.Environ(), env...), p.marker)
 	p.cmd.Stdout = &p.tail
 	p.cmd.Stderr = &p.tail
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = processAttributes()
-	if err := p.connect(w.mem.file, w.config.Forker, w.settings()); err != nil {
-		_ = scratch.Remove(p.sources)
+	if err := p.connect(w.mem.file, w.config.Forker, env); err != nil {
+		p.tidy()
 		return nil, err
 	}
 	return p, nil
@@ -139,12 +149,45 @@ func (w *Worker) launch() (*process, error) {
 // extract writes the Python sources, which are needed until the greeting, and
 // returns the path of the main one.
 func (p *process) extract() (string, error) {
+	dir, err := p.unpack()
+	return filepath.Join(dir, "plumb_worker.py"), err
+}
+
+func (p *process) unpack() (string, error) {
+	if p.sources != "" {
+		return filepath.Join(p.sources, "py"), nil
+	}
 	dir, err := scratch.Dir("worker")
 	if err != nil {
 		return "", err
 	}
 	p.sources = dir
-	return filepath.Join(dir, "py", "plumb_worker.py"), os.CopyFS(dir, sources)
+	return filepath.Join(dir, "py"), os.CopyFS(dir, sources)
+}
+
+// confine returns the command that runs another in a sandbox, with a folder of its own
+// to write to.
+func (p *process) confine(python string, command []string) ([]string, error) {
+	if python == "" {
+		var err error
+		if python, err = exec.LookPath("python3"); err != nil {
+			return nil, fmt.Errorf("its sandbox is made by a Python 3: %w", err)
+		}
+	}
+	dir, err := p.unpack()
+	if err != nil {
+		return nil, err
+	}
+	if p.folder, err = scratch.Dir("sandbox"); err != nil {
+		return nil, err
+	}
+	return append([]string{python, "-B", filepath.Join(dir, "plumb_sandbox.py"), p.folder}, command...), nil
+}
+
+// tidy removes the folders of a process.
+func (p *process) tidy() {
+	_ = scratch.Remove(p.sources)
+	_ = scratch.Remove(p.folder)
 }
 
 func (w *Worker) settings() []string {
@@ -292,6 +335,7 @@ func (w *Worker) drop(kill bool) string {
 	}
 	<-p.done
 	p.close()
+	p.tidy()
 	w.cpuMu.Lock()
 	w.cpu += p.exit.seconds
 	w.now = 0

@@ -48,6 +48,10 @@ type Config struct {
 	// which it takes more ends as oom. A process that has taken half of it is ended
 	// after its exchange, and the next one starts another. On Linux alone.
 	GrowthLimit int64
+	// Sandbox leaves the process no network and one folder to write to, which is its own
+	// (Landlock and seccomp, by plumb_sandbox.py); it does not start where the machine
+	// cannot do that.
+	Sandbox bool
 	// Folder, where it is set, is the one folder that a process which hosts a kernel
 	// may write to, and that until it is sealed; PLUMB_WORKER_KERNEL says which kernel.
 	Folder string

@@ -242,7 +242,7 @@ func (r *campaignRun) labour(ctx context.Context, books *ledger.Ledger, s *spec)
 	defer stop(nil)
 	go watchStop(ctx, books, stop)
 	for subjects := books.Subjects(); len(subjects) > 0; subjects = books.Subjects() {
-		l, err := newLabourer(ctx, s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.err})
+		l, err := newLabourer(ctx, s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.subjects.sandbox, r.err})
 		if err != nil {
 			return err
 		}

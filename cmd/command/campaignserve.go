@@ -229,6 +229,7 @@ campaign asks for, and ends when the campaign does.`,
 	fl.StringSliceVar(&w.tags, "tags", nil, "what this machine is, for subjects that need it")
 	fl.StringSliceVar(&w.imports, "import", nil, "Python modules that a campaign may have torch subjects import")
 	pythonFlag(fl, &w.on.python)
+	fl.BoolVar(&w.on.sandbox, "sandbox", false, "keep subjects in a sandbox whether or not the campaign asks for it (plumb run --help)")
 	jobsFlag(fl, &w.on.jobs, "cases that are judged at the same time")
 	fl.Var(timeSpan(&w.giveUp), "give-up", "end when no coordinator has answered for so long")
 	fl.Var(inFile(&w.access.token), "token-file", "a file with the coordinator's token")

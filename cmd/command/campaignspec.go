@@ -46,7 +46,7 @@ type specFile struct {
 }
 
 // specFlags are the flags that a spec keeps as they are.
-var specFlags = []string{"import", "device", "device-strict", "number", "shapes", "dtype", "tolerance", "check-graph", "memory"}
+var specFlags = []string{"import", "device", "device-strict", "number", "shapes", "dtype", "tolerance", "check-graph", "memory", "sandbox"}
 
 // maxSpecText bounds a spec that is read.
 const maxSpecText = 1 << 30

@@ -39,9 +39,10 @@ type labourer struct {
 
 // local are the flags of a worker that are its machine's own.
 type local struct {
-	python string
-	jobs   int
-	log    io.Writer
+	python  string
+	jobs    int
+	sandbox bool
+	log     io.Writer
 }
 
 // newLabourer opens the subjects of a spec with one of its candidates.
@@ -51,6 +52,7 @@ func newLabourer(ctx context.Context, s *spec, candidate string, on local) (*lab
 		return nil, usage(err)
 	}
 	p.subjects.python, p.subjects.jobs = on.python, on.jobs
+	p.subjects.sandbox = p.subjects.sandbox || on.sandbox
 	if !slices.ContainsFunc(p.subjects.specs(), isTorch) {
 		p.subjects.python = ""
 	}
@@ -175,7 +177,7 @@ func (p *plan) abouts(ctx context.Context, names []string) (func(string) string,
 	texts := map[string]string{}
 	var subjects []store.Subject
 	p.subjects.leave()
-	p.subjects.set.Python, p.subjects.set.Imports = p.subjects.python, p.subjects.imports
+	p.subjects.set.Python, p.subjects.set.Imports, p.subjects.set.Sandbox = p.subjects.python, p.subjects.imports, p.subjects.sandbox
 	for _, name := range names {
 		opener, err := p.subjects.set.Opener(ctx, name)
 		if err != nil {

@@ -40,6 +40,7 @@ type conformRun struct {
 	python    string
 	timeout   time.Duration
 	jobs      int
+	sandbox   bool
 	fnames    []string
 	json      bool
 	verbose   bool
@@ -110,6 +111,7 @@ continues an interrupted run; plumb history lists and compares the runs there.`,
 	fl.Var(timeSpan(&r.timeout), "timeout", "time limit of one case")
 	r.jobs = runtime.NumCPU()
 	jobsFlag(fl, &r.jobs, "cases that run at the same time, as many as CPUs and memory allow")
+	sandboxFlag(fl, &r.sandbox)
 	fl.StringSliceVar(&r.fnames, "fname", nil, "judge these functions only; may be repeated")
 	fl.BoolVar(&r.json, "json", false, "one JSON object per case and line, the summary last")
 	fl.BoolVarP(&r.verbose, "verbose", "v", false, "a line per case")
@@ -235,7 +237,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 			return nil, err
 		}
 	}
-	r.backends = &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Int32s: true}
+	r.backends = &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Sandbox: r.sandbox, Int32s: true}
 	open, err := r.backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)

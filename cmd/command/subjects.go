@@ -32,6 +32,7 @@ type subjects struct {
 	imports    []string
 	ranks      []string
 	device     string
+	sandbox    bool
 	jobs       int
 
 	soft func(flag string) bool // whether it has its value from plumb.toml; nil for none
@@ -51,8 +52,13 @@ func (s *subjects) register(cmd *cobra.Command) {
 		fl.StringSliceVar(&s.ranks, "ranks", nil, "judge native over ranks too, such as 2,3,4,2x2 (a hierarchy): how inputs lie on them, and by which of its legal signatures a call is run, is drawn; graph-2x2 runs the graph of each case")
 		pythonFlag(fl, &s.python)
 		fl.StringSliceVar(&s.imports, "import", nil, "a Python module that torch subjects import first, such as torch_npu for torch@npu; may be repeated")
+		sandboxFlag(fl, &s.sandbox)
 		jobsFlag(fl, &s.jobs, "cases that run at the same time, as many as CPUs and memory allow")
 	})
+}
+
+func sandboxFlag(fl *pflag.FlagSet, at *bool) {
+	fl.BoolVar(at, "sandbox", false, "for subjects that nobody trusts: each that is a process has no network, and one folder to write to, which is its own; refused where the machine cannot do that (it takes Linux with Landlock)")
 }
 
 // specs are the names of the backends.
@@ -65,6 +71,7 @@ func (s *subjects) specs() []string {
 func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback bool, log io.Writer) (*campaign.Config, error) {
 	s.leave()
 	s.set.Table, s.set.Python, s.set.Imports, s.set.Timeout = ops.Table(), s.python, s.imports, timeout
+	s.set.Sandbox = s.sandbox
 	given := s.reference != ""
 	if !given {
 		s.reference = defaultReference

@@ -41,7 +41,7 @@ def call(name, *args):
     return done
 
 
-PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 24, 36, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 
 
 def prctl(*args):
@@ -168,9 +168,12 @@ def drop_capabilities():
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def limits():
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for which, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, PROCESSOR_SECONDS), (resource.RLIMIT_FSIZE, FILE_BYTES), (resource.RLIMIT_AS, memory)):
+def limits(lasting):
+    most = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: FILE_BYTES}
+    if not lasting:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        most.update({resource.RLIMIT_CPU: PROCESSOR_SECONDS, resource.RLIMIT_AS: memory})
+    for which, most in most.items():
         soft, hard = resource.getrlimit(which)
         if hard == resource.RLIM_INFINITY or hard > most:
             resource.setrlimit(which, (most, most))
@@ -225,16 +228,18 @@ class Sandbox:
                 return
         self.missing.append(errors[0])
 
-    def begin(self):
+    def begin(self, lasting=False):
+        """Leaves a compiler and the folder; one that runs for days is not held to a kernel's time and memory,
+        and has no part of the files that kernels share."""
         if sys.platform != "linux" or MACHINE not in NUMBERS:
             self.missing.append("all: there is one for Linux on x86-64 and aarch64")
             return
-        self.take("limits", limits)
+        self.take("limits", lambda: limits(lasting))
         self.take("namespaces", namespaces)
         self.take("privileges", lambda: (drop_capabilities(), prctl(PR_SET_NO_NEW_PRIVS, 1), prctl(PR_SET_CHILD_SUBREAPER, 1)))
         self.take("network", lambda: install(network_rules()))
-        given = os.environ.get("TORCH_EXTENSIONS_DIR")
-        self.take("folders", lambda: landlock([self.folder, "/dev/null", "/dev/shm", *([given] if given else [])]))
+        shared = [] if lasting else ["/dev/shm", *filter(None, [os.environ.get("TORCH_EXTENSIONS_DIR")])]
+        self.take("folders", lambda: landlock([self.folder, "/dev/null", *shared]))
 
     def seal(self, builds):
         """Takes what calls need not have; a kernel that builds when it is called keeps the compiler."""
@@ -267,5 +272,20 @@ def confine(program):
     runpy.run_path(program, run_name="__main__")
 
 
+def become(folder, command):
+    """Becomes a subject that has no network and writes to one folder alone, or says why it cannot."""
+    parent = os.getppid()
+    box = Sandbox(folder)
+    box.begin(lasting=True)
+    if not {"network", "folders"} <= set(box.held):
+        sys.exit("this machine has no sandbox for it: " + "; ".join(box.missing))
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of privileges has unset it
+    if os.getppid() == parent:
+        os.execvp(command[0], command)
+
+
 if __name__ == "__main__":
-    confine(sys.argv[1])
+    if len(sys.argv) == 2:
+        confine(sys.argv[1])
+    else:
+        become(sys.argv[1], sys.argv[2:])
