@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ type killings struct {
 	plumb string // the program
 	dir   string
 	args  []string // what the campaign judges
+	env   []string // of all processes
 	kills int
 	seed  uint64
 	log   io.Writer
@@ -43,6 +45,7 @@ func (c *campaignCounts) equal(o *campaignCounts) bool {
 func (k *killings) start(ctx context.Context, store string, args ...string) (*exec.Cmd, *bytes.Buffer, error) {
 	cmd := exec.CommandContext(ctx, k.plumb, args...)
 	cmd.Env = append(os.Environ(), "PLUMB_STORE="+filepath.Join(k.dir, store), "PLUMB_CONFIG=none")
+	cmd.Env = append(cmd.Env, k.env...)
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	return cmd, out, cmd.Start()
@@ -147,14 +150,19 @@ func (k *killings) kill(ctx context.Context, args []string, after time.Duration)
 func newBenchCampaign() *cobra.Command {
 	k := &killings{kills: 50}
 	var rows, workers int
+	hard := &torture{every: 32}
 	cmd := &cobra.Command{
 		Use:   "campaign [SOURCE…]",
 		Short: "Campaigns whose processes are killed, and stores of many cases",
 		Long: `Campaign runs the sources (default: ops:'re*' of native against itself) as a campaign
 that nobody disturbs, and as one whose process is killed (SIGKILL) at random times
-and gone on with, and compares the counts. With --rows it fills a store with so
-many cases instead, and measures what is asked of it.`,
+and gone on with, and compares the counts. With --torture each of 14 tests has so
+many cases, judged by two workers (or --workers) on a subject that dies, hangs,
+floods, lies, leaves processes behind and so on, and each case is held to the verdict
+that it has to have. With --rows it fills a store with so many cases instead, and
+measures what is asked of it.`,
 		Example: `  plumb bench campaign --kills 50
+  plumb bench campaign --torture 4000 --workers 2
   plumb bench campaign --rows 10000000`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
 			dir, err := os.MkdirTemp("", "plumb-campaign-")
@@ -173,6 +181,10 @@ many cases instead, and measures what is asked of it.`,
 				return &exitError{exitFault, err}
 			}
 			k.plumb, k.dir, k.log = exe, dir, cmd.OutOrStdout()
+			if hard.cases > 0 {
+				hard.siege = siege{killings: *k, workers: cmp.Or(workers, 2)}
+				return harness(hard.run(cmd.Context()))
+			}
 			k.args = append(sources, "--reference", "native", "-n", "200", "--seed", "25")
 			if workers > 0 {
 				return harness((&siege{killings: *k, workers: workers}).run(cmd.Context()))
@@ -184,6 +196,9 @@ many cases instead, and measures what is asked of it.`,
 	fl.Var(wholeNumber(&k.kills, 1), "kills", "how often the campaign is killed")
 	fl.Var(fixedSeed(&k.seed, 25), "seed", "of the times at which it is killed")
 	fl.Var(wholeNumber(&workers, 1), "workers", "have so many workers judge it, and kill and stop these and the coordinator")
+	fl.Var(wholeNumber(&hard.cases, 1), "torture", "judge a subject that misbehaves in every way, with so many cases a way")
+	fl.Var(wholeNumber(&hard.every, 1), "every", "with --torture: about one of so many cases is one of misbehaviour")
 	fl.Var(wholeNumber(&rows, 1), "rows", "fill a store with so many cases and measure it")
+	needs(cmd, "every", "torture")
 	return cmd
 }

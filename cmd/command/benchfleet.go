@@ -18,12 +18,13 @@ import (
 // killed and stopped.
 type siege struct {
 	killings
-	workers int
-	listen  string
-	begin   []string
-	rnd     *rand.Rand
-	at      []*process // workers
-	server  *process
+	workers  int
+	subjects string // of each worker
+	listen   string
+	begin    []string
+	rnd      *rand.Rand
+	at       []*process // workers
+	server   *process
 }
 
 // process is one that runs, with what it prints.
@@ -71,19 +72,11 @@ func (k *siege) run(ctx context.Context) error {
 		return err
 	}
 	k.rnd = rand.New(rand.NewPCG(k.seed, 2))
-	if k.listen, err = freeAddress(); err != nil {
-		return err
-	}
-	k.begin = append([]string{"campaign", "serve", "--listen", k.listen, "--lease", "2s"}, k.args...)
-	if k.server, err = k.launch(ctx, k.begin...); err != nil {
+	k.subjects = "native,native:graph"
+	if err := k.serve(ctx); err != nil {
 		return err
 	}
 	defer k.end()
-	for range k.workers {
-		if err := k.recruit(ctx); err != nil {
-			return err
-		}
-	}
 	deeds := map[string]int{}
 	for range k.kills {
 		select {
@@ -114,6 +107,24 @@ func (k *siege) run(ctx context.Context) error {
 	return nil
 }
 
+// serve starts the coordinator and the workers.
+func (k *siege) serve(ctx context.Context) (err error) {
+	if k.listen, err = freeAddress(); err != nil {
+		return err
+	}
+	k.begin = append([]string{"campaign", "serve", "--listen", k.listen, "--lease", "2s"}, k.args...)
+	if k.server, err = k.launch(ctx, k.begin...); err != nil {
+		return err
+	}
+	for range k.workers {
+		if err := k.recruit(ctx); err != nil {
+			k.end()
+			return err
+		}
+	}
+	return nil
+}
+
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -125,7 +136,7 @@ func freeAddress() (string, error) {
 
 // recruit starts a worker.
 func (k *siege) recruit(ctx context.Context) error {
-	p, err := k.launch(ctx, "worker", "--join", "nats://"+k.listen, "--subjects", "native,native:graph", "-j", "1", "--give-up", "1m")
+	p, err := k.launch(ctx, "worker", "--join", "nats://"+k.listen, "--subjects", k.subjects, "-j", "1", "--give-up", "1m")
 	k.at = append(k.at, p)
 	return err
 }
