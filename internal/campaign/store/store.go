@@ -14,9 +14,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"modernc.org/sqlite" // registers itself as a driver
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // application is the file's application_id: "Plmb".
@@ -95,7 +97,7 @@ func open(path, mode string) (_ *Store, err error) {
 			err = errors.Join(s.fail("open", err), s.Close())
 		}
 	}()
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=trusted_schema(0)&_txlock=immediate&mode=" + mode
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)", patience.Milliseconds()) + "&_pragma=foreign_keys(1)&_pragma=trusted_schema(0)&_txlock=immediate&mode=" + mode
 	if s.db, err = sql.Open("sqlite", dsn); err != nil {
 		return nil, err
 	}
@@ -123,15 +125,24 @@ func open(path, mode string) (_ *Store, err error) {
 	return s, err
 }
 
+// patience is how long a store that others use is waited for.
+const patience = 10 * time.Second
+
 // writeAhead has transactions written to a log first: who reads does not wait for
-// who writes, and a killed process costs nothing that was committed.
+// who writes, and a killed process costs nothing that was committed. SQLite does not
+// wait for others when it begins the log.
 func (s *Store) writeAhead(ctx context.Context) error {
-	for _, text := range []string{`PRAGMA journal_mode = WAL`, `PRAGMA synchronous = NORMAL`} {
-		if _, err := s.conn.ExecContext(ctx, text); err != nil {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		_, err := s.conn.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
+		if busy := (*sqlite.Error)(nil); errors.As(err, &busy) && busy.Code()&0xff == sqlite3.SQLITE_BUSY && time.Since(began) < patience {
+			continue
+		}
+		if err != nil {
 			return err
 		}
+		_, err = s.conn.ExecContext(ctx, `PRAGMA synchronous = NORMAL`)
+		return err
 	}
-	return nil
 }
 
 // create makes the tables of an empty file.
