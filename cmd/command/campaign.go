@@ -35,7 +35,7 @@ with the counts that it would have had.
 Its cases are those of plumb.toml (sources, subjects and all flags: plumb config
 campaign run), or of the arguments: test files and folders, ops:PATTERN,
 opinfo:PATTERN, graphs, suites.`,
-	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignServe())
+	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignServe(), newCampaignJudge())
 }
 
 // campaignRun is plumb campaign run.
@@ -242,11 +242,11 @@ func (r *campaignRun) labour(ctx context.Context, books *ledger.Ledger, s *spec)
 	defer stop(nil)
 	go watchStop(ctx, books, stop)
 	for subjects := books.Subjects(); len(subjects) > 0; subjects = books.Subjects() {
-		l, err := newLabourer(ctx, s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.subjects.sandbox, r.err})
+		batch := &batcher{books: books, tell: r.progress(books)}
+		l, err := newApart(s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.subjects.sandbox, r.err})
 		if err != nil {
 			return err
 		}
-		batch := &batcher{books: books, tell: r.progress(books)}
 		l.next = func() []ledger.Unit {
 			if err := batch.flush(); err != nil {
 				stop(err)

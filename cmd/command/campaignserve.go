@@ -329,7 +329,7 @@ func (w *workerCommand) candidate(ctx context.Context, of *fleet.Worker, s *spec
 	if err != nil || len(units) == 0 {
 		return 0, err
 	}
-	l, err := newLabourer(ctx, s, candidate, w.on)
+	l, err := newApart(s, candidate, w.on)
 	if err != nil {
 		return 0, err
 	}

@@ -17,6 +17,7 @@ import (
 	"plumb/internal/find/accepted"
 	"plumb/internal/judge"
 	"plumb/internal/judge/verdict"
+	"plumb/program"
 )
 
 // labourer judges the units of a campaign on one of its candidates.
@@ -29,6 +30,9 @@ type labourer struct {
 	// each unit.
 	next func() []ledger.Unit
 	done func(ledger.Result) error
+	// alone is told, before a case is judged that is a round by itself, what it is if
+	// the process does not survive that.
+	alone func(store.Case)
 
 	round []ledger.Unit
 	at    int // in the round
@@ -111,11 +115,26 @@ func (l *labourer) work(ctx context.Context) error {
 				return nil
 			}
 			t.First, t.N, t.Fixed = u.First, u.Size, true
+			if len(l.round) == 1 && u.Size == 1 {
+				l.announce(&t)
+			}
 			tests = append(tests, t)
 		}
 		return tests
 	}
 	return campaign.Run(ctx, cfg)
+}
+
+// announce has the one case of a test told before it is judged.
+func (l *labourer) announce(t *campaign.Test) {
+	draw, name := t.Draw, t.Name
+	t.Draw = func(index int, o campaign.Observer) (*program.Program, error) {
+		p, err := draw(index, o)
+		if err == nil {
+			l.alone(boundedCase(&verdict.Record{Test: name, Index: index, Candidate: l.cfg.Candidates[0].Name, Program: p, Verdict: &verdict.Verdict{Word: verdict.Crash}}))
+		}
+		return p, err
+	}
 }
 
 func (l *labourer) record(rec *verdict.Record) {

@@ -20,6 +20,7 @@ import (
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/ops"
+	"plumb/tensor"
 )
 
 // suite closes after its tests what they share.
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(suite{m}, map[string]func(){
 		"plumb": func() { os.Exit(run()) },
-		"mine":  func() { Main(op.NewTable(append([]*op.Def{halved(), lists()}, ops.All()...)...)) },
+		"mine":  func() { Main(op.NewTable(append([]*op.Def{halved(), lists(), fragile()}, ops.All()...)...)) },
 		"alone": func() { Main(op.NewTable(halved())) },
 	})
 }
@@ -51,6 +52,28 @@ func halved() *op.Def {
 		Sig: "halved(Tensor x) -> Tensor", Doc: "x/2.", Tol: op.Tol{Class: op.Exact, Reason: "a change of the exponent"},
 		Compose: func(b op.Builder, a op.Args) []op.Value { return []op.Value{b.Mul(a.Value("x"), 0.5)} },
 		Sample:  func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 3)...)} },
+	}
+}
+
+// fragile ends the process, with nothing to recover from, where n is 7.
+func fragile() *op.Def {
+	return &op.Def{
+		Sig: "fragile(Tensor x, int n) -> Tensor", Doc: "x.", Tol: op.Tol{Class: op.Exact, Reason: "a copy"}, Traits: op.NoGrad,
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x := a.Value("x")
+			return []op.Meta{{DType: x.DType(), Shape: x.Shape()}}, nil
+		},
+		Kernels: []op.Kernel{{Name: "copy", When: op.DTypeIn("x", tensor.F32), Run: func(c *op.Run) error {
+			if c.Int("n") == 7 {
+				go func() { panic("fragile") }()
+				select {}
+			}
+			for i := range c.Out[0].Len() {
+				c.Out[0].Set(i, c.Tensor("x").At(i))
+			}
+			return nil
+		}}},
+		Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(1, 2)...), int(s.Int(0, 20))} },
 	}
 }
 
