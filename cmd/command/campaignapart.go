@@ -100,13 +100,14 @@ func (a *apart) work(ctx context.Context) error {
 			}
 			continue
 		}
-		if a.late = append(a.late, a.held...); len(round) > 1 {
+		switch {
+		case len(round) > 1:
 			fmt.Fprintf(a.log, "plumb: %s; what it had is judged again, one unit at a time\n", firstLineOf(err.Error()))
-			continue
-		}
-		a.late = a.late[:len(a.late)-1]
-		if err := a.split(ctx, round[0]); err != nil {
-			return err
+			a.late = append(a.late, a.held...)
+		case len(a.held) > 0:
+			if err := a.split(ctx, round[0]); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -149,6 +150,8 @@ func (a *apart) alone(ctx context.Context, u ledger.Unit) (*ledger.Result, error
 		err := a.judge(ctx, []ledger.Unit{u}, keep)
 		death := (*deathError)(nil)
 		switch {
+		case err == nil && got == nil:
+			return nil, fmt.Errorf("case %d of %s has no result", u.First, u.Test)
 		case err == nil:
 			return got, nil
 		case !errors.As(err, &death):
@@ -270,11 +273,11 @@ func (a *apart) start(ctx context.Context) (*judgeProcess, error) {
 		}
 	}()
 	if err := p.say.Encode(a.assignment); err != nil {
-		return nil, &exitError{exitFault, p.lost()}
+		return nil, &exitError{exitFault, errors.New(p.lost().Error())}
 	}
 	switch t, err := p.hear(time.Hour); {
 	case err != nil:
-		return nil, unlessEnded(ctx, &exitError{exitFault, err})
+		return nil, unlessEnded(ctx, &exitError{exitFault, errors.New(err.Error())}) // another would not start either
 	case t.Error != "":
 		p.end()
 		return nil, unlessEnded(ctx, &exitError{t.Exit, errors.New(t.Error)})
