@@ -150,7 +150,7 @@ Exit codes: 0 aligned, 1 findings, 2 a mistake in a command or a test, 3 a fault
 		SilenceUsage:      true,
 		PersistentPreRunE: checkFlags,
 	}
-	root.AddCommand(newRun(), newOps(), newMatrix(), newGraph(), newConform(), newHistory(), newServe(), newRepro(), newKnown(), newFaults(), newMargins(), newSelftest(), newBench(), newProfile(), newDoctor(), newSubject(), newVersion(), newExplain(), newTour(), newDocs(), newKernel(), newConfig(), newCampaign(), newWorker(), newDB())
+	root.AddCommand(newRun(), newOps(), newMatrix(), newGraph(), newConform(), newHistory(), newServe(), newRepro(), newBisect(), newKnown(), newFaults(), newMargins(), newSelftest(), newBench(), newProfile(), newDoctor(), newSubject(), newVersion(), newExplain(), newTour(), newDocs(), newKernel(), newConfig(), newCampaign(), newWorker(), newDB())
 	root.AddCommand(newSettingsHelp(), newBackendsHelp(), newExitHelp())
 	root.SetHelpCommand(newHelp())
 	cobra.AddTemplateFunc("flagText", flagText)
