@@ -31,8 +31,12 @@ func (f *reportFiles) Type() string { return "FORMAT=FILE" }
 // Set takes one more file.
 func (f *reportFiles) Set(text string) error {
 	format, path, _ := strings.Cut(text, "=")
-	if report.Formats[format] == nil || path == "" {
-		return fmt.Errorf("want FORMAT=FILE, the format %s", strings.Join(slices.Sorted(maps.Keys(report.Formats)), ", "))
+	if report.Formats[format] == nil && report.Folders[format] == nil || path == "" {
+		return fmt.Errorf("want FORMAT=FILE, the format %s", strings.Join(append(slices.Sorted(maps.Keys(report.Formats)), slices.Sorted(maps.Keys(report.Folders))...), ", "))
+	}
+	if report.Folders[format] != nil {
+		f.all = append(f.all, reportFile{format, path})
+		return checkFolderToWrite(path)
 	}
 	if err := checkWritable(path); err != nil {
 		return err
@@ -56,7 +60,7 @@ func (m markdownFile) Set(path string) error {
 func (m markdownFile) Type() string { return "file" }
 
 func (f *reportFiles) flags(fl *pflag.FlagSet) {
-	fl.Var(f, "report", "write the run in brief to this file, for other programs; may be repeated: json, markdown (a comment for a pull request; --markdown FILE for short), sarif, gitlab (code quality), badge (SVG)")
+	fl.Var(f, "report", "write the run in brief to this file, for other programs; may be repeated: json, markdown (a comment for a pull request; --markdown FILE for short), sarif, gitlab (code quality), badge (SVG), allure (a folder of results)")
 	fl.Var(markdownFile{f}, "markdown", "as --report markdown=FILE")
 	fl.Lookup("markdown").Hidden = true
 }
@@ -83,7 +87,7 @@ func (f *reportFiles) close(o *report.Outline, err error, log io.Writer) error {
 func (f *reportFiles) write(o *report.Outline, log io.Writer) error {
 	var errs []error
 	for _, one := range f.all {
-		if err := writeOutline(one.path, o, report.Formats[one.format]); err != nil {
+		if err := one.write(o); err != nil {
 			errs = append(errs, fmt.Errorf("--report %s=%s: %w", one.format, one.path, err))
 		}
 	}
@@ -93,11 +97,22 @@ func (f *reportFiles) write(o *report.Outline, log io.Writer) error {
 	return errors.Join(errs...)
 }
 
-func writeOutline(path string, o *report.Outline, format func(*report.Outline, io.Writer) error) error {
-	file, err := os.Create(path)
+// checkFolderToWrite refuses a path that is something else than a folder.
+func checkFolderToWrite(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is no folder", path)
+	}
+	return nil
+}
+
+func (f reportFile) write(o *report.Outline) error {
+	if folder := report.Folders[f.format]; folder != nil {
+		return folder(o, f.path)
+	}
+	file, err := os.Create(f.path)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(file)
-	return errors.Join(format(o, w), w.Flush(), file.Close())
+	return errors.Join(report.Formats[f.format](o, w), w.Flush(), file.Close())
 }

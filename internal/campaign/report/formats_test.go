@@ -194,3 +194,44 @@ func TestOtherFormats(t *testing.T) {
 		t.Errorf("%d lines", len(lines))
 	}
 }
+
+// TestAllure: a result for each test and candidate, with the programs of findings, and
+// the same history in another run.
+func TestAllure(t *testing.T) {
+	histories := map[string]int{}
+	for range 2 {
+		dir := filepath.Join(t.TempDir(), "results")
+		o := outlined(hostileName, 3)
+		if err := o.Allure(dir); err != nil {
+			t.Fatal(err)
+		}
+		results, err := filepath.Glob(filepath.Join(dir, "*-result.json"))
+		if err != nil || len(results) != len(o.Tests) {
+			t.Fatalf("%d results of %d tests: %v", len(results), len(o.Tests), err)
+		}
+		for _, path := range results {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r allureResult
+			if err := json.Unmarshal(text, &r); err != nil {
+				t.Fatal(err)
+			}
+			histories[r.HistoryID]++
+			if r.Status != "failed" || r.Details.Message == "" || len(r.Files) != 3 {
+				t.Errorf("%s", text)
+			}
+			for _, f := range r.Files {
+				if program, err := os.ReadFile(filepath.Join(dir, f.Source)); err != nil || len(program) == 0 {
+					t.Errorf("%q: %v", f.Source, err)
+				}
+			}
+		}
+	}
+	for id, n := range histories {
+		if n != 2 {
+			t.Errorf("history %s has %d runs", id, n)
+		}
+	}
+}
