@@ -150,7 +150,7 @@ func (k *killings) kill(ctx context.Context, args []string, after time.Duration)
 func newBenchCampaign() *cobra.Command {
 	k := &killings{kills: 50}
 	var rows, workers int
-	hard := &torture{every: 32}
+	hard := &torture{every: 32, span: 2 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "campaign [SOURCE…]",
 		Short: "Campaigns whose processes are killed, and stores of many cases",

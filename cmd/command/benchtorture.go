@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"plumb/backend/worker"
 	"plumb/internal/campaign/store"
@@ -22,6 +23,7 @@ type torture struct {
 	siege
 	cases int // that each test has
 	every int // about one of so many cases is one in which the subject misbehaves
+	span  time.Duration
 }
 
 // deeds are the functions of bench/unruly.py in their order, with what a case is in
@@ -122,7 +124,7 @@ func (k *torture) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.args = []string{tests, "--reference", "native", "--candidate", subject, "-n", fmt.Sprint(k.cases), "--seed", fmt.Sprint(k.seed), "--set", "timeout=2s"}
+	k.args = []string{tests, "--reference", "native", "--candidate", subject, "-n", fmt.Sprint(k.cases), "--seed", fmt.Sprint(k.seed), "--set", "timeout=" + k.span.String()}
 	k.subjects = "native," + subject
 	k.env = []string{"PLUMB_UNRULY=tell"}
 	if err := k.ended(ctx, "calm.db", append([]string{"campaign", "run", "-q"}, k.args...)...); err != nil {

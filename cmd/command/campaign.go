@@ -35,7 +35,7 @@ with the counts that it would have had.
 Its cases are those of plumb.toml (sources, subjects and all flags: plumb config
 campaign run), or of the arguments: test files and folders, ops:PATTERN,
 opinfo:PATTERN, graphs, suites.`,
-	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignServe(), newCampaignJudge())
+	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignFindings(), newCampaignServe(), newCampaignJudge())
 }
 
 // campaignRun is plumb campaign run.
@@ -367,6 +367,9 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 		err = json.NewEncoder(r.out).Encode(res)
 	} else {
 		err = res.print(r.out, db)
+	}
+	if code == exitFindings {
+		r.say("next: plumb campaign findings %d", c.ID)
 	}
 	switch {
 	case err != nil:

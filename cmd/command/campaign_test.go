@@ -3,7 +3,11 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"plumb/backend/worker"
 )
 
 // plumbProgram is this test's program under the name by which it is plumb.
@@ -37,6 +41,28 @@ func TestFleetLosesNothing(t *testing.T) {
 	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTortureHasRightVerdicts: a subject that does everything wrong has the verdict that
+// each of its cases has to have, and its findings are judged again and have bundles.
+func TestTortureHasRightVerdicts(t *testing.T) {
+	slow(t)
+	t.Parallel() // it waits for what hangs
+	if _, _, err := worker.Find("numpy", ""); err != nil {
+		t.Skip(err)
+	}
+	k := torture{siege: siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), seed: 7, log: testLog{t}}, workers: 1}, cases: 2, every: 2, span: 2 * time.Second}
+	if err := k.run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	k.env = []string{"PLUMB_UNRULY=tell", "XDG_CACHE_HOME=" + t.TempDir()}
+	cmd, out, err := k.start(t.Context(), "calm.db", "campaign", "findings", "last", "--", "--set", "shrink.runs=20")
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(out.String(), "plumb repro") {
+		t.Errorf("campaign findings: %v\n%s", err, out)
 	}
 }
 

@@ -1,0 +1,156 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plumb/internal/campaign/store"
+)
+
+// campaignFindings is plumb campaign findings.
+type campaignFindings struct {
+	campaignOf
+	python string
+	most   int
+	args   []string // of plumb run
+}
+
+func newCampaignFindings() *cobra.Command {
+	c := campaignFindings{most: 100}
+	cmd := &cobra.Command{
+		Use:   "findings [NUMBER|NAME] [-- FLAGS]",
+		Short: "Judge a campaign's findings again: the smallest program, a bundle, reports",
+		Long: `Findings judges the smallest program of each finding of a campaign again, on this
+machine, as plumb run does: it is made smaller, and has a bundle that plumb repro
+shows. What comes behind -- are flags of plumb run, such as its reports.`,
+		Example: `  plumb campaign findings                         of the last campaign
+  plumb campaign findings nightly -- --html findings.html --junit findings.xml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args, c.args = args[:at], args[at:]
+			}
+			if len(args) > 1 {
+				return usage(fmt.Errorf("plumb campaign findings takes one campaign, not %d; flags of plumb run come behind --", len(args)))
+			}
+			return c.run(cmd, args)
+		},
+	}
+	c.keep.of(cmd.Flags())
+	pythonFlag(cmd.Flags(), &c.python)
+	cmd.Flags().Var(wholeNumber(&c.most, 1), "most", "look at so many findings of each candidate")
+	return cmd
+}
+
+func (c *campaignFindings) run(cmd *cobra.Command, args []string) error {
+	db, _, one, err := c.find(args)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s, err := decodeSpec(one.Spec)
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	dir, err := os.MkdirTemp("", "plumb-findings-")
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	defer os.RemoveAll(dir)
+	lists := map[runKind][]string{}
+	var order []runKind
+	err = db.Sightings(one.ID, func(f *store.Sighting) error {
+		kind := runKind{f.Subject, strings.HasPrefix(f.Test, "ops::") || strings.HasPrefix(f.Test, "opinfo::")}
+		if f.Program == "" || len(lists[kind]) == c.most {
+			return nil
+		}
+		path := filepath.Join(dir, fmt.Sprintf("finding-%d.py", f.Finding))
+		if lists[kind] == nil {
+			order = append(order, kind)
+		}
+		lists[kind] = append(lists[kind], path)
+		return os.WriteFile(path, []byte(f.Program), 0o600)
+	})
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
+	if len(order) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "campaign %d%s has no findings\n", one.ID, named(one.Name))
+		return nil
+	}
+	known := filepath.Join(dir, "known.yaml")
+	if err := os.WriteFile(known, []byte(s.Known), 0o600); err != nil {
+		return &exitError{exitFault, err}
+	}
+	if s.Known == "" {
+		known = "none"
+	}
+	return c.runs(cmd, s, order, lists, known)
+}
+
+// runKind is what the findings of one run of plumb run have in common.
+type runKind struct {
+	candidate string
+	strict    bool // what both sides raise is of one class
+}
+
+// runs judges the programs, each kind in a run of its own.
+func (c *campaignFindings) runs(cmd *cobra.Command, s *spec, order []runKind, lists map[runKind][]string, known string) error {
+	var errs []error
+	worst := 0
+	for _, kind := range order {
+		fmt.Fprintf(cmd.ErrOrStderr(), "plumb: %s on %s\n", count(len(lists[kind]), "finding"), kind.candidate)
+		err := c.runOne(cmd.Context(), cmd, slices.Concat(s.runFlags(kind, known), c.args, lists[kind]))
+		var e *exitError
+		if errors.As(err, &e) && e.err == nil { // it has said why
+			worst, err = max(worst, e.code), nil
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if worst > 0 {
+		return &exitError{worst, nil}
+	}
+	return nil
+}
+
+func (c *campaignFindings) runOne(ctx context.Context, of *cobra.Command, args []string) error {
+	run := newRun()
+	run.SetOut(of.OutOrStdout())
+	run.SetErr(of.ErrOrStderr())
+	run.SilenceErrors, run.SilenceUsage = true, true
+	if c.python != "" {
+		args = append([]string{"--python", c.python}, args...)
+	}
+	run.SetArgs(args)
+	return run.ExecuteContext(ctx)
+}
+
+// runFlags are those with which plumb run judges as the campaign has.
+func (s *spec) runFlags(kind runKind, known string) []string {
+	args := []string{"--reference", s.Reference, "--candidate", kind.candidate, "--known", known}
+	for name, values := range s.Flags {
+		if slices.Contains([]string{"import", "device", "device-strict", "tolerance", "check-graph", "sandbox"}, name) {
+			for _, v := range values {
+				args = append(args, "--"+name+"="+v)
+			}
+		}
+	}
+	settings := maps.Clone(s.Settings)
+	if kind.strict && settings["exceptions"] == "" {
+		settings["exceptions"] = "strict"
+	}
+	for key, value := range settings {
+		args = append(args, "--set", key+"="+value)
+	}
+	return args
+}
