@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,9 @@ func Read(path string) (*Store, error) {
 		return nil, fmt.Errorf("results store: %w", err)
 	}
 	s, err := open(path, "rw&_pragma=query_only(1)")
+	if isCode(err, sqlite3.SQLITE_CANTOPEN) && whole(path) {
+		return open(path, "ro&immutable=1&_pragma=query_only(1)") // its folder cannot be written to
+	}
 	if !errors.As(err, new(earlier)) {
 		return s, err
 	}
@@ -79,6 +83,17 @@ func Read(path string) (*Store, error) {
 		return nil, err
 	}
 	return open(path, "rw&_pragma=query_only(1)")
+}
+
+func isCode(err error, code int) bool {
+	var of *sqlite.Error
+	return errors.As(err, &of) && of.Code()&0xff == code
+}
+
+// whole reports whether a file has all that was written: there is no log beside it.
+func whole(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err != nil || info.Size() == 0
 }
 
 // earlier is the version of a file whose tables have to be made anew.
@@ -134,7 +149,7 @@ const patience = 10 * time.Second
 func (s *Store) writeAhead(ctx context.Context) error {
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		_, err := s.conn.ExecContext(ctx, `PRAGMA journal_mode = WAL`)
-		if busy := (*sqlite.Error)(nil); errors.As(err, &busy) && busy.Code()&0xff == sqlite3.SQLITE_BUSY && time.Since(began) < patience {
+		if isCode(err, sqlite3.SQLITE_BUSY) && time.Since(began) < patience {
 			continue
 		}
 		if err != nil {
@@ -239,6 +254,9 @@ func (s *Store) Close() error {
 
 // fail adds the file and what was done with it to an error.
 func (s *Store) fail(doing string, err error) error {
+	if isCode(err, sqlite3.SQLITE_CANTOPEN) {
+		err = fmt.Errorf("%w: is %s there, and may it be written to?", err, filepath.Dir(s.path))
+	}
 	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
 }
 

@@ -381,3 +381,33 @@ func TestHugeValuesAreRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestReadOnlyFolder: a store is read where nothing can be written beside it, and who
+// would write there is told of the folder.
+func TestReadOnlyFolder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	s := open2(t, path)
+	write(t, s, exampleRun(), true, result(0, "f", report.Passed, "aligned"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+	if os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) == nil {
+		t.Skip("this user writes everywhere")
+	}
+	r, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if runs := collect(t, r.Runs); len(runs) != 1 {
+		t.Errorf("%d runs", len(runs))
+	}
+	if _, err := Open(filepath.Join(dir, "new.db")); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+}
