@@ -278,3 +278,13 @@ func TestLargeCases(t *testing.T) {
 		t.Errorf("%d bytes of the reference's outcomes were held at once", most.Load())
 	}
 }
+
+// TestCostWithoutMemory: where the number of cases alone is bounded, large ones are not
+// taken for many, nor is all garbage collected before each of their batches.
+func TestCostWithoutMemory(t *testing.T) {
+	cfg := &Config{Jobs: 2, Batch: 8}
+	r := &testRun{Test: &Test{N: 8, Fixed: true}, cfg: cfg, largest: 1 << 30}
+	if got := r.Cost(); got != 8 || got > cfg.limit() {
+		t.Errorf("a batch of 8 costs %d of %d", got, cfg.limit())
+	}
+}

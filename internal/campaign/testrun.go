@@ -62,8 +62,13 @@ func (t *testRun) size() int {
 	return min(n, int(max(t.cfg.limit()/int64(4*t.cfg.Jobs)/t.cost(), 1)))
 }
 
-// cost is that of one case.
-func (t *testRun) cost() int64 { return max(t.cfg.least(), t.largest) }
+// cost is that of one case: in bytes, or one where their number alone is bounded.
+func (t *testRun) cost() int64 {
+	if t.cfg.Memory == 0 {
+		return 1
+	}
+	return max(t.cfg.least(), t.largest)
+}
 
 // Cost is that of the next batch.
 func (t *testRun) Cost() int64 { return int64(t.size()) * t.cost() }
