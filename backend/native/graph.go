@@ -43,6 +43,18 @@ func (b *GraphBackend) Run(ctx context.Context, job *backend.Job) (*backend.Outc
 	return out, nil
 }
 
+// Layouts returns the outcome of a program as far as it is known without computing it:
+// its tensors have dtypes, shapes and strides, and no elements. What calls change in
+// place is not told.
+func (b *Backend) Layouts(ctx context.Context, job *backend.Job) (out *backend.Outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = &backend.Outcome{Status: backend.Crashed, Class: "panic", Message: fmt.Sprint(p)}
+		}
+	}()
+	return b.interpreter.Trace(ctx, job).Outcome()
+}
+
 // Trace returns the graph of a program before any pass. The error says what
 // cannot be captured.
 func (b *GraphBackend) Trace(ctx context.Context, job *backend.Job) (*graph.Code, error) {

@@ -237,20 +237,44 @@ func (l *genLane) substitute(ctx context.Context, ways []*way) error {
 }
 
 func (l *genLane) substituteOne(ctx context.Context, w *way, in *wider) error {
-	job := backend.NewJob(w.Program)
-	like, err := l.judged.Run(ctx, job)
-	if err != nil || like.Status != backend.OK {
-		return err
+	for _, like := range []func(context.Context, *backend.Job) (*backend.Outcome, error){l.layouts, l.judged.Run} {
+		done, err := l.substituteLike(ctx, w, in, like)
+		if done || err != nil {
+			return err
+		}
 	}
-	s := newStandIn(in, like)
+	return nil
+}
+
+// layouts is the outcome of a job as far as its dtypes and shapes are known without
+// computing it; changes in place are not.
+func (l *genLane) layouts(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	if b, ok := l.judged.(interface {
+		Layouts(context.Context, *backend.Job) *backend.Outcome
+	}); ok {
+		return b.Layouts(ctx, job), nil
+	}
+	return &backend.Outcome{Status: backend.Unsupported}, nil
+}
+
+// substituteLike asks for results of the dtypes and shapes that like tells.
+func (l *genLane) substituteLike(ctx context.Context, w *way, in *wider, like func(context.Context, *backend.Job) (*backend.Outcome, error)) (done bool, err error) {
+	job := backend.NewJob(w.Program)
+	known, err := like(ctx, job)
+	if err != nil || known.Status != backend.OK {
+		return false, err
+	}
+	s := newStandIn(in, known)
 	question, at := s.job(job)
 	answers, err := l.runBatch(ctx, []*backend.Job{question})
 	if err != nil || answers[0].Status != backend.OK {
-		return err
+		return true, err
 	}
-	if o := s.answer(answers[0], at); o != nil {
-		w.refusal = Refusal{Status: w.outcome.Status, Class: w.outcome.Class, Message: w.outcome.Message, StandIn: in.in}
-		w.job, w.outcome, w.standIn = job, o, s
+	o := s.answer(answers[0], at)
+	if o == nil {
+		return false, nil
 	}
-	return nil
+	w.refusal = Refusal{Status: w.outcome.Status, Class: w.outcome.Class, Message: w.outcome.Message, StandIn: in.in}
+	w.job, w.outcome, w.standIn = job, o, s
+	return true, nil
 }
