@@ -222,7 +222,7 @@ func (b *bisect) commits(ctx context.Context, found *bundle.Bundle, dir string) 
 	}
 	var steps []step
 	for _, commit := range append(strings.Fields(first), strings.Fields(text)...) {
-		title, err := b.git(ctx, "log", "-1", "--format=%h %s", commit)
+		title, err := b.git(ctx, "show", "--no-patch", "--format=%h %s", commit)
 		if err != nil {
 			return nil, nil, err
 		}
