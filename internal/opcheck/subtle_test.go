@@ -1,0 +1,272 @@
+package opcheck_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"plumb/internal/opcheck"
+	"plumb/op"
+	"plumb/tensor"
+)
+
+// subtle are more literals with one mistake each: those that no call of a usual kind
+// shows.
+var subtle = []mistake{
+	{"a mutated argument that is strided", counted, "Mutates", func(d *op.Def) {
+		d.Sample = func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 3)...), s.Tensor(-1, 9, 3)} }
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			calls := c.Tensor("calls")
+			flat, err := tensor.FromBytes(calls.DType(), calls.Shape(), tensor.ContiguousStrides(calls.Shape()), calls.Offset(), calls.Storage())
+			if err != nil {
+				return err
+			}
+			own := *c
+			own.Args = c.Args.MapValues(func(v op.Value) op.Value {
+				if v == op.Value(calls) {
+					return flat
+				}
+				return v
+			})
+			return run(&own)
+		})
+	}},
+	{"scratch that is zero", bent, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			err := run(c)
+			for i := range c.Out[0].Len() {
+				c.Out[0].Set(i, c.Out[0].At(i)+complex(float64(c.Scratch[0]), 0))
+			}
+			return err
+		})
+		d.Kernels[0].Scratch = func(op.Args) int { return 8 }
+	}},
+	{"reports before it computes", bent, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			if c.Done != nil {
+				c.Done(0, c.Out[0].Len())
+			}
+			return run(c)
+		})
+		d.Kernels[0].Reports = true
+	}},
+	{"a negative dimension is not wrapped", pick, "Kernels", func(d *op.Def) {
+		d.Kernels[0].Run = pickAlong(func(dim, _ int) int { return max(dim, 0) })
+		d.Sample = func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			return []any{s.Distinct(shape...), s.Index(len(shape))}
+		}
+		d.Formula = nil
+	}},
+	{"a formula that is the operator", rowsum, "Formula", func(d *op.Def) {
+		d.Formula = func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Op("rowsum", a.Value("x"), a.Bool("keepdim"))}
+		}
+	}},
+	{"an overload that Sample never draws", hypotenuse, "Sample", func(d *op.Def) { d.More = []string{"hypotenuse(Tensor x, Scalar y) -> Tensor"} }},
+	{"a kernel that is never chosen", bent, "Kernels", func(d *op.Def) {
+		d.Kernels = append(d.Kernels, op.Kernel{Name: "fast", When: op.DTypeIn("x", tensor.F32), Run: func(*op.Run) error { return nil }})
+	}},
+	{"wrong in five dimensions", bent, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			err := run(c)
+			if x := c.Tensor("x"); x.Dim() > 4 && x.Len() > 0 {
+				c.Out[0].Set(c.Out[0].Len()-1, 0)
+			}
+			return err
+		})
+	}},
+	{"Infer changes the shape of the argument", rowsum, "Infer", func(d *op.Def) {
+		d.Infer = func(a op.Args) ([]op.Meta, error) {
+			shape := a.Value("x").Shape()
+			if len(shape) == 0 {
+				return nil, op.RuntimeError("rowsum wants a dimension")
+			}
+			m := op.Meta{DType: a.Value("x").DType(), Shape: append([]int{}, shape[:len(shape)-1]...)}
+			if a.Bool("keepdim") {
+				shape[len(shape)-1] = 1
+				m.Shape = shape
+			}
+			return []op.Meta{m}, nil
+		}
+	}},
+	{"a gradient that remembers", bent, "Grad", func(d *op.Def) {
+		grad, times := d.Grad, 0
+		d.Grad = func(g *op.Grad) {
+			if times++; times%2 == 0 {
+				g.To("x", func() op.Value { return g.Mul(g.G(), 2) })
+				return
+			}
+			grad(g)
+		}
+	}},
+	{"random numbers that repeat", noise, "Law", func(d *op.Def) {
+		d.Kernels[0].Run = func(c *op.Run) error {
+			words := make([]uint64, min(c.Out[0].Len(), 64))
+			c.Random(words, 0)
+			for i := range c.Out[0].Len() {
+				c.Out[0].Set(i, complex(float64(words[i%64]>>11)*0x1p-53, 0))
+			}
+			return nil
+		}
+	}},
+	{"a magnitude of something smaller", rowsum, "Magnitude", func(d *op.Def) { d.Tol.OwnMagnitude = false; d.Magnitude = "neg" }},
+	{"two attributes together", windowed, "Kernels", func(d *op.Def) {
+		run := d.Kernels[0].Run
+		d.Kernels[0].Run = func(c *op.Run) error {
+			err := run(c)
+			if c.Int("size") > 2 && c.Int("dilation") > 2 && c.Out[0].Len() > 0 {
+				c.Out[0].Set(0, c.Tensor("x").At(0))
+			}
+			return err
+		}
+		d.Formula = func(b op.Builder, a op.Args) []op.Value {
+			size, dilation := a.Int("size"), a.Int("dilation")
+			n := a.Value("x").Shape()[0] - dilation*(size-1)
+			sum := b.Narrow(a.Value("x"), 0, 0, n)
+			for k := 1; k < size; k++ {
+				sum = b.Add(sum, b.Narrow(a.Value("x"), 0, k*dilation, n))
+			}
+			return []op.Value{b.Div(sum, size)}
+		}
+	}},
+	{"truncates where it has to floor", halved, "Kernels", func(d *op.Def) {
+		d.Kernels[0].Run = func(c *op.Run) error {
+			for i := range c.Out[0].Len() {
+				c.Out[0].SetInt(i, c.Tensor("x").Int(i)/2)
+			}
+			return nil
+		}
+	}},
+	{"partial where it adds a number", tripled, "SBP", func(d *op.Def) {
+		d.SBP = func(op.Args) []op.Sharding {
+			return []op.Sharding{{Args: map[string]op.SBP{"x": op.P}, Results: []op.SBP{op.P}}}
+		}
+	}},
+	{"the gradient of the values alone", normed, "Grad", func(d *op.Def) {
+		d.Grad = func(g *op.Grad) {
+			g.To("x", func() op.Value {
+				if g.Cot[0] == nil {
+					return g.Mul(g.Value("x"), 0)
+				}
+				return g.Cot[0]
+			})
+		}
+	}},
+}
+
+// TestAttributesWithoutEffect: one on which no result depends is listed, and no other.
+func TestAttributesWithoutEffect(t *testing.T) {
+	d := leaky()
+	d.Sig, d.Names = "my_leaky(Tensor x, float alpha=0.01, bool square=False) -> Tensor", nil
+	d.Sample = func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), s.Float(0, 1), s.Bool()} }
+	var told []string
+	for _, g := range opcheck.Run(table(t, d), d.ID(), opcheck.Options{}).Unchecked {
+		if g.Field == "Sig" {
+			told = append(told, g.Why)
+		}
+	}
+	if len(told) != 1 || !strings.HasPrefix(told[0], "square: ") {
+		t.Errorf("told of %q", told)
+	}
+}
+
+// pick is the first entry along a dimension, copied.
+func pick() *op.Def {
+	shapeOf := func(a op.Args) (dim int, shape []int, err error) {
+		x := a.Value("x").Shape()
+		if dim = a.Int("dim"); dim < -len(x) || dim >= len(x) || len(x) == 0 {
+			return 0, nil, op.IndexError("dim %d of %d dimensions", dim, len(x))
+		}
+		if dim = (dim + len(x)) % len(x); x[dim] == 0 {
+			return 0, nil, op.IndexError("dimension %d is empty", dim)
+		}
+		return dim, append(append([]int{}, x[:dim]...), x[dim+1:]...), nil
+	}
+	return &op.Def{
+		Sig: "pick(Tensor x, int dim) -> Tensor", Doc: "Entry 0 of a dimension, copied.", Tol: op.Tol{Class: op.Exact, Reason: "a copy"}, NotSplittable: "the test says so",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			_, shape, err := shapeOf(a)
+			return []op.Meta{{DType: a.Value("x").DType(), Shape: shape}}, err
+		},
+		Kernels: []op.Kernel{{Name: "pick", When: op.DTypeIn("x", float...), Run: pickAlong(func(dim, n int) int { return (dim + n) % n })}},
+		Grad: func(g *op.Grad) {
+			x := g.Value("x")
+			g.To("x", func() op.Value { return g.Op("select_scatter", g.Mul(x, 0), g.G(), g.Int("dim"), 0) })
+		},
+		Sample: func(s *op.Sampler) []any {
+			shape := s.Shape(1, 3)
+			return []any{s.Distinct(shape...), s.Index(len(shape)) - len(shape)*s.Index(2)}
+		},
+		Formula: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Op("select", a.Value("x"), a.Int("dim"), 0)}
+		},
+	}
+}
+
+func pickAlong(wrap func(dim, n int) int) func(c *op.Run) error {
+	return func(c *op.Run) error {
+		x := c.Tensor("x")
+		from := x.Select(wrap(c.Int("dim"), x.Dim()), 0)
+		for i := range min(c.Out[0].Len(), from.Len()) {
+			c.Out[0].Set(i, from.At(i))
+		}
+		return nil
+	}
+}
+
+// halved is ⌊x/2⌋ of integers.
+func halved() *op.Def {
+	d := tripled()
+	d.Sig, d.Doc = "halved(Tensor x) -> Tensor", "⌊x/2⌋ of integers."
+	d.Kernels[0].Run = func(c *op.Run) error {
+		for i := range c.Out[0].Len() {
+			c.Out[0].SetInt(i, c.Tensor("x").Int(i)>>1)
+		}
+		return nil
+	}
+	d.Exact = func(op.Args) op.Truth {
+		return op.InFloat64(func(x ...float64) float64 { return math.Floor(x[0] / 2) })
+	}
+	return d
+}
+
+// normed has x and its square, both of which have gradients.
+func normed() *op.Def {
+	return &op.Def{
+		Sig: "normed(Tensor x) -> (Tensor same, Tensor square)", Doc: "x and x².", Tol: pointwise(1), NotSplittable: "the test says so",
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			m, err := like(a)
+			return append(m, m...), err
+		},
+		Kernels: []op.Kernel{{Name: "both", When: op.DTypeIn("x", float...), Run: func(c *op.Run) error {
+			for i := range c.Out[0].Len() {
+				v := c.Tensor("x").Float(i)
+				c.Out[0].Set(i, complex(v, 0))
+				c.Out[1].Set(i, complex(v*v, 0))
+			}
+			return nil
+		}}},
+		Grad: func(g *op.Grad) {
+			x := g.Value("x")
+			g.To("x", func() op.Value {
+				var sum op.Value
+				if g.Cot[0] != nil {
+					sum = g.Cot[0]
+				}
+				if g.Cot[1] != nil {
+					second := g.Mul(g.Mul(g.Cot[1], x), 2)
+					if sum == nil {
+						return second
+					}
+					sum = g.Add(sum, second)
+				}
+				return sum
+			})
+		},
+		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(0, 3)...)} },
+		Formula: func(b op.Builder, a op.Args) []op.Value {
+			return []op.Value{b.Clone(a.Value("x")), b.Mul(a.Value("x"), a.Value("x"))}
+		},
+	}
+}
