@@ -69,7 +69,7 @@ func (r *reached) profile(ctx context.Context, program string, sources map[strin
 		return nil, nil, harness(err)
 	}
 	defer os.RemoveAll(dir)
-	var pkgs []string
+	pkgs := []string{program} // without it there are no counters
 	for pkg := range sources {
 		pkgs = append(pkgs, pkg)
 	}
@@ -94,7 +94,9 @@ func (r *reached) profile(ctx context.Context, program string, sources map[strin
 	if out, err := exec.CommandContext(ctx, "go", "tool", "covdata", "textfmt", "-i="+counters, "-o="+text).CombinedOutput(); err != nil {
 		return nil, nil, harness(fmt.Errorf("%w\n%s", err, out))
 	}
-	profile, err = os.ReadFile(text)
+	if profile, err = os.ReadFile(text); err == nil && len(profile) == 0 {
+		err = harness(errors.New("the program that was built with coverage has left no counters"))
+	}
 	return profile, checked, err
 }
 

@@ -61,10 +61,7 @@ var peaks = &op.Def{
 // slide moves the window along each row. The queue has the elements of the window that
 // may still be the largest of one, each larger than those behind it.
 func slide(c *op.Run) error {
-	dim, shape, err := windows(c.Args)
-	if err != nil {
-		return err
-	}
+	dim, shape, _ := windows(c.Args)
 	queue, err := tensor.FromBytes(tensor.I64, shape[dim:dim+1], []int{1}, 0, c.Scratch)
 	if err != nil {
 		return err
