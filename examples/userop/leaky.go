@@ -1,6 +1,8 @@
 package userop
 
 import (
+	"math"
+
 	"plumb/api"
 	"plumb/op"
 	"plumb/ops"
@@ -32,7 +34,10 @@ var leakyRelu = &op.Def{
 		g.To("x", func() op.Value { return g.Op("where", positive, g.G(), g.Mul(g.G(), g.Float("alpha"))) })
 	},
 	Sample: func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), s.Float(0, 1)} },
-	Tol:    op.Tol{Class: op.Pointwise, ULP: 1, Reason: "one product, rounded once"},
+	Exact: func(a op.Args) op.Truth {
+		return op.InFloat64(func(x ...float64) float64 { return math.Max(x[0], 0) + a.Float("alpha")*math.Min(x[0], 0) })
+	},
+	Tol: op.Tol{Class: op.Pointwise, ULP: 1, Reason: "one product, rounded once"},
 }
 
 // LeakyReLU is the operator as a module.

@@ -47,7 +47,15 @@ sharded.def_partition(partition=partition, infer_sharding_from_operands=infer,
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def leaky_relu_yzh(x, alpha=0.01):
-    return sharded(x, alpha)
+    @jax.custom_batching.custom_vmap
+    def batched(x):
+        return sharded(x, alpha)
+
+    @batched.def_vmap
+    def _(size, mapped, x):
+        return batched(x), True
+
+    return batched(x)
 
 
 @leaky_relu_yzh.defjvp
