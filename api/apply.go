@@ -13,7 +13,7 @@ import (
 // of another table: who calls operators calls them. A nil session is that of the
 // tensors. The error of an operator that the session's table lacks is op.ErrUnknown.
 func Apply(s *Session, id string, arguments ...Argument) Results {
-	c := call{s: s, name: id}
+	c := call{s: s, name: id, kws: make([]op.Kwarg, 0, len(arguments))}
 	for _, a := range arguments {
 		if !a.omitted {
 			c.kws = append(c.kws, op.Kw(a.name, c.argument(a.value)))
@@ -43,6 +43,14 @@ func Given(name string, v any) Argument {
 func Optional(name string, v any) Argument {
 	x, set := plain(v)
 	return Argument{name: name, value: x, omitted: !set}
+}
+
+// OptionalScalar is Optional of a Scalar.
+func OptionalScalar(name string, v Scalar) Argument {
+	if v == (Scalar{}) {
+		return Argument{name: name, omitted: true}
+	}
+	return Argument{name: name, value: v.Any()}
 }
 
 // Last returns the options of a call, the zero value when there are none.

@@ -145,7 +145,7 @@ func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "leaky_relu",
 		Given("input", input),
-		Optional("negative_slope", set.NegativeSlope),
+		OptionalScalar("negative_slope", set.NegativeSlope),
 		Optional("inplace", set.Inplace)).One()
 }
 
@@ -431,8 +431,8 @@ func Clamp(input *Tensor, options ...ClampOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "clamp",
 		Given("input", input),
-		Optional("min", set.Min),
-		Optional("max", set.Max)).One()
+		OptionalScalar("min", set.Min),
+		OptionalScalar("max", set.Max)).One()
 }
 
 // ClampMin applies the operator clamp_min.
@@ -491,8 +491,8 @@ func Hardtanh(input *Tensor, options ...HardtanhOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "hardtanh",
 		Given("input", input),
-		Optional("min_val", set.MinVal),
-		Optional("max_val", set.MaxVal),
+		OptionalScalar("min_val", set.MinVal),
+		OptionalScalar("max_val", set.MaxVal),
 		Optional("inplace", set.Inplace)).One()
 }
 
@@ -580,7 +580,7 @@ func Elu(input *Tensor, options ...EluOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "elu",
 		Given("input", input),
-		Optional("alpha", set.Alpha),
+		OptionalScalar("alpha", set.Alpha),
 		Optional("inplace", set.Inplace)).One()
 }
 
@@ -600,7 +600,7 @@ func Celu(input *Tensor, options ...CeluOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "celu",
 		Given("input", input),
-		Optional("alpha", set.Alpha),
+		OptionalScalar("alpha", set.Alpha),
 		Optional("inplace", set.Inplace)).One()
 }
 
@@ -637,8 +637,8 @@ func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "softplus",
 		Given("input", input),
-		Optional("beta", set.Beta),
-		Optional("threshold", set.Threshold)).One()
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("threshold", set.Threshold)).One()
 }
 
 // Logsigmoid applies the operator logsigmoid.
@@ -686,7 +686,7 @@ func Softshrink(input *Tensor, options ...SoftshrinkOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "softshrink",
 		Given("input", input),
-		Optional("lambd", set.Lambd)).One()
+		OptionalScalar("lambd", set.Lambd)).One()
 }
 
 // HardshrinkOptions are the arguments of Hardshrink that may be left out.
@@ -704,7 +704,7 @@ func Hardshrink(input *Tensor, options ...HardshrinkOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "hardshrink",
 		Given("input", input),
-		Optional("lambd", set.Lambd)).One()
+		OptionalScalar("lambd", set.Lambd)).One()
 }
 
 // ThresholdOptions are the arguments of Threshold that may be left out.
@@ -793,7 +793,7 @@ func Add(input Arg, other Arg, options ...AddOptions) (*Tensor, error) {
 	return Apply(nil, "add",
 		Given("input", input),
 		Given("other", other),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // SubOptions are the arguments of Sub that may be left out.
@@ -813,7 +813,7 @@ func Sub(input Arg, other Arg, options ...SubOptions) (*Tensor, error) {
 	return Apply(nil, "sub",
 		Given("input", input),
 		Given("other", other),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Mul applies the operator mul.
@@ -1147,7 +1147,7 @@ func Rsub(input *Tensor, other Arg, options ...RsubOptions) (*Tensor, error) {
 	return Apply(nil, "rsub",
 		Given("input", input),
 		Given("other", other),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Atan2 applies the operator atan2.
@@ -1736,7 +1736,7 @@ func Addcmul(input *Tensor, tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul
 		Given("input", input),
 		Given("tensor1", tensor1),
 		Given("tensor2", tensor2),
-		Optional("value", set.Value)).One()
+		OptionalScalar("value", set.Value)).One()
 }
 
 // AddcdivOptions are the arguments of Addcdiv that may be left out.
@@ -1755,7 +1755,7 @@ func Addcdiv(input *Tensor, tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv
 		Given("input", input),
 		Given("tensor1", tensor1),
 		Given("tensor2", tensor2),
-		Optional("value", set.Value)).One()
+		OptionalScalar("value", set.Value)).One()
 }
 
 // Lerp applies the operator lerp.
@@ -2168,7 +2168,7 @@ func Var(input *Tensor, options ...VarOptions) (*Tensor, error) {
 	return Apply(nil, "var",
 		Given("input", input),
 		Optional("dim", set.Dim),
-		Optional("correction", set.Correction),
+		OptionalScalar("correction", set.Correction),
 		Optional("keepdim", set.Keepdim),
 		Optional("unbiased", set.Unbiased)).One()
 }
@@ -2193,7 +2193,7 @@ func Std(input *Tensor, options ...StdOptions) (*Tensor, error) {
 	return Apply(nil, "std",
 		Given("input", input),
 		Optional("dim", set.Dim),
-		Optional("correction", set.Correction),
+		OptionalScalar("correction", set.Correction),
 		Optional("keepdim", set.Keepdim),
 		Optional("unbiased", set.Unbiased)).One()
 }
@@ -2218,7 +2218,7 @@ func VarMean(input *Tensor, options ...VarMeanOptions) (var_, mean *Tensor, err 
 	return Apply(nil, "var_mean",
 		Given("input", input),
 		Optional("dim", set.Dim),
-		Optional("correction", set.Correction),
+		OptionalScalar("correction", set.Correction),
 		Optional("keepdim", set.Keepdim),
 		Optional("unbiased", set.Unbiased)).Two()
 }
@@ -2243,7 +2243,7 @@ func StdMean(input *Tensor, options ...StdMeanOptions) (std, mean *Tensor, err e
 	return Apply(nil, "std_mean",
 		Given("input", input),
 		Optional("dim", set.Dim),
-		Optional("correction", set.Correction),
+		OptionalScalar("correction", set.Correction),
 		Optional("keepdim", set.Keepdim),
 		Optional("unbiased", set.Unbiased)).Two()
 }
@@ -2265,7 +2265,7 @@ func VectorNorm(input *Tensor, options ...VectorNormOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "vector_norm",
 		Given("input", input),
-		Optional("ord", set.Ord),
+		OptionalScalar("ord", set.Ord),
 		Optional("dim", set.Dim),
 		Optional("keepdim", set.Keepdim),
 		Optional("dtype", set.Dtype)).One()
@@ -2607,8 +2607,8 @@ func Histc(input *Tensor, options ...HistcOptions) (*Tensor, error) {
 	return Apply(nil, "histc",
 		Given("input", input),
 		Optional("bins", set.Bins),
-		Optional("min", set.Min),
-		Optional("max", set.Max)).One()
+		OptionalScalar("min", set.Min),
+		OptionalScalar("max", set.Max)).One()
 }
 
 // DiffOptions are the arguments of Diff that may be left out.
@@ -3979,7 +3979,7 @@ func Pad(input *Tensor, pad []int, options ...PadOptions) (*Tensor, error) {
 		Given("input", input),
 		Given("pad", pad),
 		Optional("mode", set.Mode),
-		Optional("value", set.Value)).One()
+		OptionalScalar("value", set.Value)).One()
 }
 
 // ConstantPadNdOptions are the arguments of ConstantPadNd that may be left out.
@@ -3997,7 +3997,7 @@ func ConstantPadNd(input *Tensor, pad []int, options ...ConstantPadNdOptions) (*
 	return Apply(nil, "constant_pad_nd",
 		Given("input", input),
 		Given("pad", pad),
-		Optional("value", set.Value)).One()
+		OptionalScalar("value", set.Value)).One()
 }
 
 // ZerosOptions are the arguments of Zeros that may be left out.
@@ -4262,8 +4262,8 @@ func (s *Session) Arange(end Scalar, options ...ArangeOptions) (*Tensor, error) 
 	set := Last(options)
 	return Apply(s, "arange",
 		Given("end", end),
-		Optional("start", set.Start),
-		Optional("step", set.Step),
+		OptionalScalar("start", set.Start),
+		OptionalScalar("step", set.Step),
 		Optional("dtype", set.Dtype),
 		Optional("device", set.Device),
 		Optional("requires_grad", set.RequiresGrad)).One()
@@ -5282,7 +5282,7 @@ func IndexAdd(input *Tensor, dim int, index *Tensor, source *Tensor, options ...
 		Given("dim", dim),
 		Given("index", index),
 		Given("source", source),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // IndexCopy applies the operator index_copy.
@@ -6125,8 +6125,8 @@ func Addmm(input *Tensor, mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (
 		Given("input", input),
 		Given("mat1", mat1),
 		Given("mat2", mat2),
-		Optional("beta", set.Beta),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // AddmvOptions are the arguments of Addmv that may be left out.
@@ -6146,8 +6146,8 @@ func Addmv(input *Tensor, mat *Tensor, vec *Tensor, options ...AddmvOptions) (*T
 		Given("input", input),
 		Given("mat", mat),
 		Given("vec", vec),
-		Optional("beta", set.Beta),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // AddbmmOptions are the arguments of Addbmm that may be left out.
@@ -6167,8 +6167,8 @@ func Addbmm(input *Tensor, batch1 *Tensor, batch2 *Tensor, options ...AddbmmOpti
 		Given("input", input),
 		Given("batch1", batch1),
 		Given("batch2", batch2),
-		Optional("beta", set.Beta),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // BaddbmmOptions are the arguments of Baddbmm that may be left out.
@@ -6188,8 +6188,8 @@ func Baddbmm(input *Tensor, batch1 *Tensor, batch2 *Tensor, options ...BaddbmmOp
 		Given("input", input),
 		Given("batch1", batch1),
 		Given("batch2", batch2),
-		Optional("beta", set.Beta),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Kron applies the operator kron.
@@ -8307,7 +8307,7 @@ func MultiMarginLoss(input *Tensor, target *Tensor, options ...MultiMarginLossOp
 	return Apply(nil, "multi_margin_loss",
 		Given("input", input),
 		Given("target", target),
-		Optional("p", set.P),
+		OptionalScalar("p", set.P),
 		Optional("margin", set.Margin),
 		Optional("weight", set.Weight),
 		Optional("size_average", set.SizeAverage),
@@ -8439,7 +8439,7 @@ func ForeachAddList(self []*Tensor, other []*Tensor, options ...ForeachAddListOp
 	return Apply(nil, "_foreach_add.list",
 		Given("self", self),
 		Given("other", other),
-		Optional("alpha", set.Alpha)).All()
+		OptionalScalar("alpha", set.Alpha)).All()
 }
 
 // ForeachMul applies the operator _foreach_mul.
@@ -8497,7 +8497,7 @@ func TrapezoidDx(y *Tensor, options ...TrapezoidDxOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "trapezoid.dx",
 		Given("y", y),
-		Optional("dx", set.Dx),
+		OptionalScalar("dx", set.Dx),
 		Optional("dim", set.Dim)).One()
 }
 
@@ -8571,7 +8571,7 @@ func CumulativeTrapezoidDx(y *Tensor, options ...CumulativeTrapezoidDxOptions) (
 	set := Last(options)
 	return Apply(nil, "cumulative_trapezoid.dx",
 		Given("y", y),
-		Optional("dx", set.Dx),
+		OptionalScalar("dx", set.Dx),
 		Optional("dim", set.Dim)).One()
 }
 
@@ -8590,7 +8590,7 @@ func Dist(input *Tensor, other *Tensor, options ...DistOptions) (*Tensor, error)
 	return Apply(nil, "dist",
 		Given("input", input),
 		Given("other", other),
-		Optional("p", set.P)).One()
+		OptionalScalar("p", set.P)).One()
 }
 
 // DiagflatOptions are the arguments of Diagflat that may be left out.
@@ -8627,8 +8627,8 @@ func Addr(input *Tensor, vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (*T
 		Given("input", input),
 		Given("vec1", vec1),
 		Given("vec2", vec2),
-		Optional("beta", set.Beta),
-		Optional("alpha", set.Alpha)).One()
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Positive applies the operator positive.

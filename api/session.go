@@ -188,6 +188,14 @@ func (c *call) run() ([]*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(out) == 1 { // in one piece of memory, as most operators have one result
+		r := &struct {
+			t  Tensor
+			ts [1]*Tensor
+		}{t: Tensor{v: out[0].(*eager.Var), s: c.s}}
+		r.ts[0] = &r.t
+		return r.ts[:], nil
+	}
 	ts := make([]*Tensor, len(out))
 	for i, v := range out {
 		ts[i] = &Tensor{v: v.(*eager.Var), s: c.s}

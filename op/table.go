@@ -408,6 +408,9 @@ func (c *Call) Infer() (metas []Meta, err error) {
 
 // named puts the operator's id into a rejection that lacks one.
 func (c *Call) named(err *error) {
+	if *err == nil {
+		return
+	}
 	var e *Error
 	if errors.As(*err, &e) && e.Op == "" {
 		e.Op = c.Def.ID()

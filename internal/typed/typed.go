@@ -258,7 +258,11 @@ func (f *Function) call(session string) string {
 		fmt.Fprintf(&b, ",\n\t\t%s(%q, %s)", f.api("Given"), p.name, local(p.name))
 	}
 	for _, p := range f.optional {
-		fmt.Fprintf(&b, ",\n\t\t%s(%q, set.%s)", f.api("Optional"), p.name, exported(p.name))
+		optional := "Optional"
+		if f.goType(&p) == f.api("Scalar") {
+			optional = "OptionalScalar"
+		}
+		fmt.Fprintf(&b, ",\n\t\t%s(%q, set.%s)", f.api(optional), p.name, exported(p.name))
 	}
 	b.WriteString(")")
 	return b.String()
