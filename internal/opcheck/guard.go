@@ -72,6 +72,7 @@ func (c *checker) guard(d *op.Def) {
 func (c *checker) ran(kernel int, run func(*op.Run) error) func(*op.Run) error {
 	var times atomic.Uint32
 	return func(r *op.Run) error {
+		defer c.unmoved(r.Args, "Kernels")()
 		c.chosen[kernel].Store(true)
 		if fill := byte(times.Add(1)*0x35 | 0x80); len(r.Scratch) > 0 {
 			for i := range r.Scratch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"plumb/internal/draw/choice"
@@ -215,8 +216,8 @@ func (c *checker) unclaimed() {
 			if err != nil && !rejection(err) {
 				c.find("Kernels", call, "fails on a dtype that it does not take, rather than to refuse it: %v", err)
 			}
-			if e := (*op.Error)(nil); errors.As(err, &e) && e.Class == "" {
-				c.find("Reject", call, "the refusal %q has no class of a Python exception", e.Msg)
+			if e := (*op.Error)(nil); errors.As(err, &e) && !exception.MatchString(e.Class) {
+				c.find("Reject", call, "the refusal %q has the class %q, which is no Python exception's", e.Msg, e.Class)
 			}
 		})
 	}
@@ -426,10 +427,59 @@ func (c *checker) sizes() {
 				}
 			}
 			c.blocks(d, call, first)
+			if tried == 1 {
+				c.together(call)
+			}
 		})
 	}
 	if tried == 0 {
 		c.gap("Kernels", fmt.Sprintf("no call of %d elements could be made of sampled ones: races and blocks above Sample's sizes are not checked", largeElements))
+	}
+}
+
+// together runs two large calls at the same time, and each several times: what they
+// give is what they give alone.
+func (c *checker) together(call *op.Call) {
+	other := with(call, func(x *tensor.Tensor) *tensor.Tensor {
+		u := tensor.New(x.DType(), x.Shape()...)
+		for i := range u.Len() {
+			u.Set(i, x.At(u.Len()-1-i))
+		}
+		return u
+	})
+	calls := []*op.Call{call, other}
+	var alone [][]*tensor.Tensor
+	for _, one := range calls {
+		out, err := c.run(one)
+		if err != nil {
+			return
+		}
+		alone = append(alone, out)
+	}
+	var all sync.WaitGroup
+	var differ atomic.Bool
+	start := time.Now()
+	for g := range 4 {
+		all.Go(func() {
+			defer func() {
+				if recover() != nil {
+					differ.Store(true)
+				}
+			}()
+			for range largeRuns {
+				out, err := c.run(calls[g%2])
+				if err != nil || !allAlike(c.def, out, alone[g%2]) {
+					differ.Store(true)
+				}
+				if differ.Load() || time.Since(start) > largeTime {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if c.count(); differ.Load() {
+		c.find("Kernels", call, "give something else while another call runs: they share memory that is not the call's")
 	}
 }
 

@@ -103,8 +103,40 @@ func (c *checker) sample() {
 		}
 	}
 	c.overloads()
+	c.choices()
 	c.domains()
 	c.signs()
+}
+
+// enough is in how many further draws what Sample draws at times is seen.
+const enough = 256
+
+// draws reports whether Sample draws arguments of which a property holds.
+func (c *checker) draws(holds func(a op.Args) bool) bool {
+	c.count()
+	if slices.ContainsFunc(c.calls, func(d *drawn) bool { return holds(d.Args) }) {
+		return true
+	}
+	for key := range enough {
+		if call, err := c.bind(c.widest(), 1000+key); err == nil && holds(call.Args) {
+			return true
+		}
+	}
+	return false
+}
+
+// choices checks that Sample draws each text that an enumeration has.
+func (c *checker) choices() {
+	for i, p := range c.def.Sigs()[0].Params {
+		for _, text := range p.OneOf {
+			if !c.draws(func(a op.Args) bool {
+				list, _ := a.Vals[i].([]string)
+				return a.Vals[i] == any(text) || slices.Contains(list, text)
+			}) {
+				c.find("Sample", nil, "never draws %s='%s', which OneOf has: what depends on it is reached by no check", p.Name, text)
+			}
+		}
+	}
 }
 
 // overloads checks that Sample draws calls of every signature that takes another type
@@ -121,9 +153,8 @@ func (c *checker) overloads() {
 		if len(own) == 0 {
 			continue
 		}
-		c.count()
-		if !slices.ContainsFunc(c.calls, func(d *drawn) bool {
-			return !slices.ContainsFunc(own, func(p op.Param) bool { return !isOf(d.Args.Any(op.AnyArg(p.Name)), p.Type) })
+		if !c.draws(func(a op.Args) bool {
+			return !slices.ContainsFunc(own, func(p op.Param) bool { return !isOf(a.Any(op.AnyArg(p.Name)), p.Type) })
 		}) {
 			c.find("Sample", nil, "never draws a call of the signature %q: %s is always of the first one's type", s, own[0].Name)
 		}

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"plumb/internal/draw/choice"
@@ -76,6 +77,7 @@ type checker struct {
 	aspect string
 	seed   uint64
 	chosen []atomic.Bool // the kernels that ran
+	mu     sync.Mutex    // of Findings, while calls run at the same time
 }
 
 // drawn is a call that Sample gave, and what it computes.
@@ -126,6 +128,8 @@ func Run(table *op.Table, id string, o Options) *Report {
 // find reports a promise that does not hold: the first of each field and aspect,
 // since what follows is mostly the same.
 func (c *checker) find(field string, call *op.Call, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.found(field) {
 		return
 	}

@@ -2,6 +2,7 @@ package opcheck_test
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -153,6 +154,134 @@ var subtle = []mistake{
 			})
 		}
 	}},
+	{"broadcasts what Sample draws alone", hypotenuse, "Kernels", func(d *op.Def) {
+		d.Kernels[0].Run = func(c *op.Run) error {
+			x, y := c.Tensor("x"), c.Tensor("y")
+			for i := range c.Out[0].Len() {
+				c.Out[0].Set(i, complex(math.Hypot(x.Float(i%x.Len()), y.Float(i%y.Len())), 0))
+			}
+			return nil
+		}
+	}},
+	{"the dtype of the first tensor", hypotenuse, "Infer", func(d *op.Def) {
+		d.Infer = func(a op.Args) ([]op.Meta, error) {
+			m, err := broadcast(a)
+			if err == nil {
+				m[0].DType = a.Value("x").DType()
+			}
+			return m, err
+		}
+	}},
+	{"NaN lost beside a formula", peaked, "Kernels", func(d *op.Def) {
+		d.Kernels = rowKernel(func(row *tensor.Tensor) float64 {
+			largest := math.Inf(-1)
+			for k := range row.Len() {
+				if v := row.Float(k); v > largest {
+					largest = v
+				}
+			}
+			return largest
+		})
+	}},
+	{"a class that is no exception", clipped, "Reject", func(d *op.Def) {
+		d.Reject = func(a op.Args) error {
+			if !(a.Scalar("limit").Float() >= 0) {
+				return &op.Error{Class: "limit", Msg: "is negative"}
+			}
+			return nil
+		}
+	}},
+	{"one buffer for all calls", bent, "Kernels", func(d *op.Def) {
+		buffer := make([]float64, 1<<17)
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			x := c.Tensor("x")
+			if x.Len() > len(buffer) {
+				return run(c)
+			}
+			for i := range x.Len() {
+				buffer[i] = x.Float(i)
+			}
+			runtime.Gosched()
+			for i := range x.Len() {
+				v := buffer[i]
+				c.Out[0].Set(i, complex(v*v/(math.Sqrt(v*v+1)+1)/2+v, 0))
+			}
+			return nil
+		})
+	}},
+	{"a kernel changes the shape of its argument", rowsum, "Kernels", func(d *op.Def) {
+		run := d.Kernels[0].Run
+		d.Kernels[0].Run = func(c *op.Run) error {
+			err := run(c)
+			if shape := c.Tensor("x").Shape(); len(shape) > 1 {
+				shape[0], shape[1] = shape[1], shape[0]
+			}
+			return err
+		}
+	}},
+	{"a choice that Sample never draws", rounded, "Sample", func(d *op.Def) {
+		d.Sig, d.OneOf, d.Reject = "rounded(Tensor x, str mode='down') -> Tensor", map[op.StrArg][]string{"mode": {"up", "down", "odd"}}, nil
+	}},
+	{"no gradient of a tensor without dimensions", bent, "Grad", func(d *op.Def) {
+		grad := d.Grad
+		d.Grad = func(g *op.Grad) {
+			_ = g.Value("x").Shape()[0]
+			grad(g)
+		}
+		d.Sample = func(s *op.Sampler) []any { return []any{s.Tensor(-3, 3, s.Shape(1, 4)...)} }
+	}},
+	{"no gradient of an empty tensor", rowsum, "Grad", func(d *op.Def) {
+		grad := d.Grad
+		d.Grad = func(g *op.Grad) {
+			_ = 1 / tensor.NumElements(g.Value("x").Shape())
+			grad(g)
+		}
+	}},
+	{"a sum that is split as if it were the largest", peaked, "SBP", func(d *op.Def) {
+		d.NotSplittable = ""
+		d.SBP = func(a op.Args) []op.Sharding {
+			last := len(a.Value("x").Shape()) - 1
+			return []op.Sharding{{Args: map[string]op.SBP{"x": op.S(last)}, Results: []op.SBP{op.P}}}
+		}
+	}},
+	{"a kernel of halves that overflows", squared, "Kernels", func(d *op.Def) {
+		d.Kernels = each([]tensor.DType{tensor.F16, tensor.F32, tensor.F64}, func(x float64, _ op.Args) float64 {
+			h := tensor.Scalar(tensor.F16, complex(x*x, 0)).Float(0)
+			return h
+		})
+	}},
+}
+
+// peaked is the largest of the last dimension.
+func peaked() *op.Def {
+	d := rowmax()
+	d.Sig, d.Doc = "peaked(Tensor x) -> Tensor", "The largest of the last dimension."
+	infer := d.Infer
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		m, err := infer(a)
+		return m[:1], err
+	}
+	d.Kernels = rowKernel(func(row *tensor.Tensor) float64 {
+		largest := row.Float(0)
+		for k := range row.Len() {
+			if v := row.Float(k); v > largest || math.IsNaN(v) {
+				largest = v
+			}
+		}
+		return largest
+	})
+	d.Grad, d.Traits = nil, op.NoGrad|op.Monotone
+	d.Formula = func(b op.Builder, a op.Args) []op.Value { return []op.Value{b.Op("amax", a.Value("x"), -1)} }
+	return d
+}
+
+// squared is x².
+func squared() *op.Def {
+	d := bent()
+	d.Sig, d.Doc, d.Exact, d.Traits, d.Tol = "squared(Tensor x) -> Tensor", "x².", square, 0, pointwise(1)
+	d.Kernels = each([]tensor.DType{tensor.F16, tensor.F32, tensor.F64}, func(x float64, _ op.Args) float64 { return x * x })
+	d.Grad = func(g *op.Grad) { g.To("x", func() op.Value { return g.Mul(g.G(), g.Mul(g.Value("x"), 2)) }) }
+	return d
 }
 
 // TestAttributesWithoutEffect: one on which no result depends is listed, and no other.
