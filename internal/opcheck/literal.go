@@ -146,7 +146,9 @@ func (c *checker) overloads() {
 	for _, s := range c.def.Sigs()[1:] {
 		var own []op.Param
 		for _, p := range s.Params {
-			if at := main.Index(op.AnyArg(p.Name)); main.Params[at].OnlyInOverloads || main.Params[at].Type.Kind != p.Type.Kind || main.Params[at].Type.List != p.Type.List {
+			first := main.Params[main.Index(op.AnyArg(p.Name))]
+			number := p.Type.Kind == op.KScalar && (first.Type.Kind == op.KFloat || first.Type.Kind == op.KInt) // which is a Scalar too
+			if first.OnlyInOverloads || first.Type.List != p.Type.List || first.Type.Kind != p.Type.Kind && !number {
 				own = append(own, p)
 			}
 		}

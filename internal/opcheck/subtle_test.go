@@ -275,6 +275,35 @@ func peaked() *op.Def {
 	return d
 }
 
+// weighed is every other entry of the last dimension; its formula multiplies the
+// others by zero.
+func weighed() *op.Def {
+	d := rowmax()
+	d.Sig, d.Doc = "weighed(Tensor x, Scalar by) -> Tensor", "by·(the sum of entries 0, 2, … of the last dimension)."
+	infer := d.Infer
+	d.Infer = func(a op.Args) ([]op.Meta, error) {
+		m, err := infer(a)
+		return m[:1], err
+	}
+	d.Kernels = []op.Kernel{{Name: "rows", When: op.DTypeIn("x", float...), Run: func(c *op.Run) error {
+		return rows(c, func(row *tensor.Tensor, i int) {
+			sum := 0.0
+			for k := 0; k < row.Len(); k += 2 {
+				sum += row.Float(k)
+			}
+			c.Out[0].Set(i, complex(sum*c.Scalar("by").Float(), 0))
+		})
+	}}}
+	d.Grad, d.Traits, d.Tol = nil, op.NoGrad, op.Tol{Class: op.Accumulating, Reason: "a sum", Terms: func(a op.Args) int { return 1 + a.Value("x").Shape()[len(a.Value("x").Shape())-1] }}
+	d.Sample = func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(1, 3)...), s.Float(0.5, 2)} }
+	d.Formula = func(b op.Builder, a op.Args) []op.Value {
+		x := a.Value("x")
+		even := b.Op("remainder", b.Op("add", b.Arange(x.Shape()[len(x.Shape())-1]), 1), 2)
+		return []op.Value{b.Mul(b.Op("sum", b.Mul(x, even), op.Kw("dim", []int{-1})), a.Scalar("by").Float())}
+	}
+	return d
+}
+
 // squared is x².
 func squared() *op.Def {
 	d := bent()
