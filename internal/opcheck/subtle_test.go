@@ -244,12 +244,106 @@ var subtle = []mistake{
 			return []op.Sharding{{Args: map[string]op.SBP{"x": op.S(last)}, Results: []op.SBP{op.P}}}
 		}
 	}},
+	{"uneven pieces", flattened, "SBP", func(d *op.Def) {
+		d.SBP = func(op.Args) []op.Sharding {
+			return []op.Sharding{{Args: map[string]op.SBP{"x": op.S(0)}, Results: []op.SBP{op.S(0)}}}
+		}
+	}},
+	{"neighbours that share a draw", noise, "Law", func(d *op.Def) {
+		d.Kernels[0].Run = func(c *op.Run) error {
+			words := make([]uint64, c.Out[0].Len())
+			c.Random(words, 0)
+			for i := range words {
+				c.Out[0].Set(i, complex(float64(words[i/2*2]>>11)*0x1p-53, 0))
+			}
+			return nil
+		}
+	}},
+	{"complex numbers beside a formula", totalled, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			err := run(c)
+			for i := range c.Out[0].Len() {
+				if v := c.Out[0].At(i); c.Out[0].DType().IsComplex() {
+					c.Out[0].Set(i, complex(real(v), 1.25*imag(v)))
+				}
+			}
+			return err
+		})
+		d.Grad, d.Traits, d.SBP, d.NotSplittable = nil, op.NoGrad, nil, "test"
+	}},
+	{"integers beside a formula", totalled, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			err := run(c)
+			for i := range c.Out[0].Len() {
+				if c.Out[0].DType() == tensor.I64 {
+					c.Out[0].SetInt(i, c.Out[0].Int(i)&^1)
+				}
+			}
+			return err
+		})
+	}},
 	{"a kernel of halves that overflows", squared, "Kernels", func(d *op.Def) {
 		d.Kernels = each([]tensor.DType{tensor.F16, tensor.F32, tensor.F64}, func(x float64, _ op.Args) float64 {
 			h := tensor.Scalar(tensor.F16, complex(x*x, 0)).Float(0)
 			return h
 		})
 	}},
+}
+
+// flattened has the elements of a matrix in a row.
+func flattened() *op.Def {
+	return &op.Def{
+		Sig: "flattened(Tensor x) -> Tensor", Doc: "The elements of a matrix in a row.", Tol: op.Tol{Class: op.Exact, Reason: "a copy"},
+		Infer: func(a op.Args) ([]op.Meta, error) {
+			x := a.Value("x")
+			if len(x.Shape()) != 2 {
+				return nil, op.RuntimeError("flattened expects a matrix, got shape %s", tensor.ShapeString(x.Shape()))
+			}
+			return []op.Meta{{DType: x.DType(), Shape: []int{x.Shape()[0] * x.Shape()[1]}}}, nil
+		},
+		SBP: func(op.Args) []op.Sharding {
+			return []op.Sharding{{Args: map[string]op.SBP{"x": op.S(0)}, Results: []op.SBP{op.S(0)}, Even: true}}
+		},
+		Kernels: each(float, func(x float64, _ op.Args) float64 { return x }),
+		Grad:    func(g *op.Grad) { g.To("x", func() op.Value { return g.Reshape(g.G(), g.Value("x").Shape()) }) },
+		Sample:  func(s *op.Sampler) []any { return []any{s.Tensor(-1, 1, s.Dims(2)...)} },
+		Formula: func(b op.Builder, a op.Args) []op.Value { return []op.Value{b.Reshape(a.Value("x"), []int{-1})} },
+	}
+}
+
+// totalled is rowsum of integers and complex numbers too.
+func totalled() *op.Def {
+	d := rowsum()
+	d.Sig = "totalled(Tensor x, bool keepdim=False) -> Tensor"
+	d.Kernels = []op.Kernel{{Name: "rows", When: op.DTypeIn("x", tensor.I64, tensor.F64, tensor.C128), Run: func(c *op.Run) error {
+		return rows(c, func(row *tensor.Tensor, i int) {
+			var sum complex128
+			var whole int64
+			for k := range row.Len() {
+				if c.Out[0].DType() == tensor.I64 {
+					whole += row.Int(k)
+				} else {
+					sum += row.At(k)
+				}
+			}
+			if c.Out[0].Set(i, sum); c.Out[0].DType() == tensor.I64 {
+				c.Out[0].SetInt(i, whole)
+			}
+		})
+	}}}
+	d.Sample = func(s *op.Sampler) []any {
+		x := s.Tensor(-1, 1, s.Shape(1, 3)...)
+		for i := range x.Len() {
+			if s.DType == tensor.I64 {
+				x.SetInt(i, s.Int(-50, 50))
+			}
+		}
+		return []any{x, s.Bool()}
+	}
+	d.Formula = func(b op.Builder, a op.Args) []op.Value {
+		return []op.Value{b.Op("sum", a.Value("x"), op.Kw("dim", []int{-1}), op.Kw("keepdim", a.Bool("keepdim")))}
+	}
+	return d
 }
 
 // peaked is the largest of the last dimension.
