@@ -431,7 +431,11 @@ func (c *checker) written(call *op.Call, out []*tensor.Tensor, place string, dep
 	var got []op.Value
 	applied := &applied{Applier: c.table.Executor(), id: c.def.ID()}
 	if err := op.Catch(func() { got = c.def.Formula(op.Builder{Applier: applied}, call.Args) }); err != nil {
-		c.find("Formula", call, "fails: %v", err)
+		if slices.ContainsFunc(tensorsOf(call), func(x *tensor.Tensor) bool { return x.DType() == tensor.F64 }) {
+			c.find("Formula", call, "fails: %v", err)
+		} else {
+			c.gap("Formula", fmt.Sprintf("there is none of other than real numbers: %v", err))
+		}
 		return
 	}
 	c.count()
@@ -447,6 +451,9 @@ func (c *checker) written(call *op.Call, out []*tensor.Tensor, place string, dep
 		if !slices.Equal(g.Shape(), w.Shape()) {
 			c.find("Formula", call, "gives result %d the shape %v, the operator %v", i, g.Shape(), w.Shape())
 			return
+		}
+		if g.DType() != w.DType() && g.DType().IsFloat() || w.DType() == tensor.F32 {
+			continue // of integers, in another precision
 		}
 		for e := range w.Len() {
 			a, b := g.At(e), w.At(e)
