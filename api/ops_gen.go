@@ -8,8 +8,8 @@ package api
 //
 //	neg(Tensor input) -> Tensor
 func Neg(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "neg",
-		given("input", input)))
+	return Apply(nil, "neg",
+		Given("input", input)).One()
 }
 
 // Abs applies the operator abs.
@@ -18,8 +18,8 @@ func Neg(input *Tensor) (*Tensor, error) {
 //
 //	abs(Tensor input) -> Tensor
 func Abs(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "abs",
-		given("input", input)))
+	return Apply(nil, "abs",
+		Given("input", input)).One()
 }
 
 // Sign applies the operator sign.
@@ -28,8 +28,8 @@ func Abs(input *Tensor) (*Tensor, error) {
 //
 //	sign(Tensor input) -> Tensor
 func Sign(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sign",
-		given("input", input)))
+	return Apply(nil, "sign",
+		Given("input", input)).One()
 }
 
 // Sgn applies the operator sgn.
@@ -38,8 +38,8 @@ func Sign(input *Tensor) (*Tensor, error) {
 //
 //	sgn(Tensor input) -> Tensor
 func Sgn(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sgn",
-		given("input", input)))
+	return Apply(nil, "sgn",
+		Given("input", input)).One()
 }
 
 // Conj applies the operator conj.
@@ -48,8 +48,8 @@ func Sgn(input *Tensor) (*Tensor, error) {
 //
 //	conj(Tensor input) -> Tensor
 func Conj(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "conj",
-		given("input", input)))
+	return Apply(nil, "conj",
+		Given("input", input)).One()
 }
 
 // Exp applies the operator exp.
@@ -58,8 +58,8 @@ func Conj(input *Tensor) (*Tensor, error) {
 //
 //	exp(Tensor input) -> Tensor
 func Exp(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "exp",
-		given("input", input)))
+	return Apply(nil, "exp",
+		Given("input", input)).One()
 }
 
 // Log applies the operator log.
@@ -68,8 +68,8 @@ func Exp(input *Tensor) (*Tensor, error) {
 //
 //	log(Tensor input) -> Tensor
 func Log(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "log",
-		given("input", input)))
+	return Apply(nil, "log",
+		Given("input", input)).One()
 }
 
 // Sqrt applies the operator sqrt.
@@ -78,8 +78,8 @@ func Log(input *Tensor) (*Tensor, error) {
 //
 //	sqrt(Tensor input) -> Tensor
 func Sqrt(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sqrt",
-		given("input", input)))
+	return Apply(nil, "sqrt",
+		Given("input", input)).One()
 }
 
 // Tanh applies the operator tanh.
@@ -88,8 +88,8 @@ func Sqrt(input *Tensor) (*Tensor, error) {
 //
 //	tanh(Tensor input) -> Tensor
 func Tanh(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "tanh",
-		given("input", input)))
+	return Apply(nil, "tanh",
+		Given("input", input)).One()
 }
 
 // Sigmoid applies the operator sigmoid.
@@ -98,8 +98,8 @@ func Tanh(input *Tensor) (*Tensor, error) {
 //
 //	sigmoid(Tensor input) -> Tensor
 func Sigmoid(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sigmoid",
-		given("input", input)))
+	return Apply(nil, "sigmoid",
+		Given("input", input)).One()
 }
 
 // Erf applies the operator erf.
@@ -108,8 +108,8 @@ func Sigmoid(input *Tensor) (*Tensor, error) {
 //
 //	erf(Tensor input) -> Tensor
 func Erf(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "erf",
-		given("input", input)))
+	return Apply(nil, "erf",
+		Given("input", input)).One()
 }
 
 // ReluOptions are the arguments of Relu that may be left out.
@@ -123,10 +123,10 @@ type ReluOptions struct {
 //
 //	relu(Tensor input, bool inplace=False) -> Tensor
 func Relu(input *Tensor, options ...ReluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "relu",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "relu",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // LeakyReluOptions are the arguments of LeakyRelu that may be left out.
@@ -142,11 +142,11 @@ type LeakyReluOptions struct {
 //	leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor
 //	leaky_relu(Tensor input, Scalar negative_slope, bool inplace=False) -> Tensor
 func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "leaky_relu",
-		given("input", input),
-		optional("negative_slope", set.NegativeSlope),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "leaky_relu",
+		Given("input", input),
+		OptionalScalar("negative_slope", set.NegativeSlope),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // GeluOptions are the arguments of Gelu that may be left out.
@@ -160,10 +160,10 @@ type GeluOptions struct {
 //
 //	gelu(Tensor input, *, str approximate='none') -> Tensor
 func Gelu(input *Tensor, options ...GeluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "gelu",
-		given("input", input),
-		optional("approximate", set.Approximate)))
+	set := Last(options)
+	return Apply(nil, "gelu",
+		Given("input", input),
+		Optional("approximate", set.Approximate)).One()
 }
 
 // Sin applies the operator sin.
@@ -172,8 +172,8 @@ func Gelu(input *Tensor, options ...GeluOptions) (*Tensor, error) {
 //
 //	sin(Tensor input) -> Tensor
 func Sin(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sin",
-		given("input", input)))
+	return Apply(nil, "sin",
+		Given("input", input)).One()
 }
 
 // Cos applies the operator cos.
@@ -182,8 +182,8 @@ func Sin(input *Tensor) (*Tensor, error) {
 //
 //	cos(Tensor input) -> Tensor
 func Cos(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "cos",
-		given("input", input)))
+	return Apply(nil, "cos",
+		Given("input", input)).One()
 }
 
 // Tan applies the operator tan.
@@ -192,8 +192,8 @@ func Cos(input *Tensor) (*Tensor, error) {
 //
 //	tan(Tensor input) -> Tensor
 func Tan(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "tan",
-		given("input", input)))
+	return Apply(nil, "tan",
+		Given("input", input)).One()
 }
 
 // Asin applies the operator asin.
@@ -202,8 +202,8 @@ func Tan(input *Tensor) (*Tensor, error) {
 //
 //	asin(Tensor input) -> Tensor
 func Asin(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "asin",
-		given("input", input)))
+	return Apply(nil, "asin",
+		Given("input", input)).One()
 }
 
 // Acos applies the operator acos.
@@ -212,8 +212,8 @@ func Asin(input *Tensor) (*Tensor, error) {
 //
 //	acos(Tensor input) -> Tensor
 func Acos(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "acos",
-		given("input", input)))
+	return Apply(nil, "acos",
+		Given("input", input)).One()
 }
 
 // Atan applies the operator atan.
@@ -222,8 +222,8 @@ func Acos(input *Tensor) (*Tensor, error) {
 //
 //	atan(Tensor input) -> Tensor
 func Atan(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "atan",
-		given("input", input)))
+	return Apply(nil, "atan",
+		Given("input", input)).One()
 }
 
 // Sinh applies the operator sinh.
@@ -232,8 +232,8 @@ func Atan(input *Tensor) (*Tensor, error) {
 //
 //	sinh(Tensor input) -> Tensor
 func Sinh(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sinh",
-		given("input", input)))
+	return Apply(nil, "sinh",
+		Given("input", input)).One()
 }
 
 // Cosh applies the operator cosh.
@@ -242,8 +242,8 @@ func Sinh(input *Tensor) (*Tensor, error) {
 //
 //	cosh(Tensor input) -> Tensor
 func Cosh(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "cosh",
-		given("input", input)))
+	return Apply(nil, "cosh",
+		Given("input", input)).One()
 }
 
 // Asinh applies the operator asinh.
@@ -252,8 +252,8 @@ func Cosh(input *Tensor) (*Tensor, error) {
 //
 //	asinh(Tensor input) -> Tensor
 func Asinh(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "asinh",
-		given("input", input)))
+	return Apply(nil, "asinh",
+		Given("input", input)).One()
 }
 
 // Acosh applies the operator acosh.
@@ -262,8 +262,8 @@ func Asinh(input *Tensor) (*Tensor, error) {
 //
 //	acosh(Tensor input) -> Tensor
 func Acosh(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "acosh",
-		given("input", input)))
+	return Apply(nil, "acosh",
+		Given("input", input)).One()
 }
 
 // Atanh applies the operator atanh.
@@ -272,8 +272,8 @@ func Acosh(input *Tensor) (*Tensor, error) {
 //
 //	atanh(Tensor input) -> Tensor
 func Atanh(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "atanh",
-		given("input", input)))
+	return Apply(nil, "atanh",
+		Given("input", input)).One()
 }
 
 // Log1P applies the operator log1p.
@@ -282,8 +282,8 @@ func Atanh(input *Tensor) (*Tensor, error) {
 //
 //	log1p(Tensor input) -> Tensor
 func Log1P(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "log1p",
-		given("input", input)))
+	return Apply(nil, "log1p",
+		Given("input", input)).One()
 }
 
 // Log2 applies the operator log2.
@@ -292,8 +292,8 @@ func Log1P(input *Tensor) (*Tensor, error) {
 //
 //	log2(Tensor input) -> Tensor
 func Log2(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "log2",
-		given("input", input)))
+	return Apply(nil, "log2",
+		Given("input", input)).One()
 }
 
 // Log10 applies the operator log10.
@@ -302,8 +302,8 @@ func Log2(input *Tensor) (*Tensor, error) {
 //
 //	log10(Tensor input) -> Tensor
 func Log10(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "log10",
-		given("input", input)))
+	return Apply(nil, "log10",
+		Given("input", input)).One()
 }
 
 // Expm1 applies the operator expm1.
@@ -312,8 +312,8 @@ func Log10(input *Tensor) (*Tensor, error) {
 //
 //	expm1(Tensor input) -> Tensor
 func Expm1(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "expm1",
-		given("input", input)))
+	return Apply(nil, "expm1",
+		Given("input", input)).One()
 }
 
 // Exp2 applies the operator exp2.
@@ -322,8 +322,8 @@ func Expm1(input *Tensor) (*Tensor, error) {
 //
 //	exp2(Tensor input) -> Tensor
 func Exp2(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "exp2",
-		given("input", input)))
+	return Apply(nil, "exp2",
+		Given("input", input)).One()
 }
 
 // Erfc applies the operator erfc.
@@ -332,8 +332,8 @@ func Exp2(input *Tensor) (*Tensor, error) {
 //
 //	erfc(Tensor input) -> Tensor
 func Erfc(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "erfc",
-		given("input", input)))
+	return Apply(nil, "erfc",
+		Given("input", input)).One()
 }
 
 // Reciprocal applies the operator reciprocal.
@@ -342,8 +342,8 @@ func Erfc(input *Tensor) (*Tensor, error) {
 //
 //	reciprocal(Tensor input) -> Tensor
 func Reciprocal(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "reciprocal",
-		given("input", input)))
+	return Apply(nil, "reciprocal",
+		Given("input", input)).One()
 }
 
 // Rsqrt applies the operator rsqrt.
@@ -352,8 +352,8 @@ func Reciprocal(input *Tensor) (*Tensor, error) {
 //
 //	rsqrt(Tensor input) -> Tensor
 func Rsqrt(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "rsqrt",
-		given("input", input)))
+	return Apply(nil, "rsqrt",
+		Given("input", input)).One()
 }
 
 // Square applies the operator square.
@@ -362,8 +362,8 @@ func Rsqrt(input *Tensor) (*Tensor, error) {
 //
 //	square(Tensor input) -> Tensor
 func Square(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "square",
-		given("input", input)))
+	return Apply(nil, "square",
+		Given("input", input)).One()
 }
 
 // Floor applies the operator floor.
@@ -372,8 +372,8 @@ func Square(input *Tensor) (*Tensor, error) {
 //
 //	floor(Tensor input) -> Tensor
 func Floor(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "floor",
-		given("input", input)))
+	return Apply(nil, "floor",
+		Given("input", input)).One()
 }
 
 // Ceil applies the operator ceil.
@@ -382,8 +382,8 @@ func Floor(input *Tensor) (*Tensor, error) {
 //
 //	ceil(Tensor input) -> Tensor
 func Ceil(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "ceil",
-		given("input", input)))
+	return Apply(nil, "ceil",
+		Given("input", input)).One()
 }
 
 // Round applies the operator round.
@@ -392,8 +392,8 @@ func Ceil(input *Tensor) (*Tensor, error) {
 //
 //	round(Tensor input) -> Tensor
 func Round(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "round",
-		given("input", input)))
+	return Apply(nil, "round",
+		Given("input", input)).One()
 }
 
 // Trunc applies the operator trunc.
@@ -402,8 +402,8 @@ func Round(input *Tensor) (*Tensor, error) {
 //
 //	trunc(Tensor input) -> Tensor
 func Trunc(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "trunc",
-		given("input", input)))
+	return Apply(nil, "trunc",
+		Given("input", input)).One()
 }
 
 // Frac applies the operator frac.
@@ -412,8 +412,8 @@ func Trunc(input *Tensor) (*Tensor, error) {
 //
 //	frac(Tensor input) -> Tensor
 func Frac(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "frac",
-		given("input", input)))
+	return Apply(nil, "frac",
+		Given("input", input)).One()
 }
 
 // ClampOptions are the arguments of Clamp that may be left out.
@@ -428,11 +428,11 @@ type ClampOptions struct {
 //
 //	clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor
 func Clamp(input *Tensor, options ...ClampOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "clamp",
-		given("input", input),
-		optional("min", set.Min),
-		optional("max", set.Max)))
+	set := Last(options)
+	return Apply(nil, "clamp",
+		Given("input", input),
+		OptionalScalar("min", set.Min),
+		OptionalScalar("max", set.Max)).One()
 }
 
 // ClampMin applies the operator clamp_min.
@@ -441,9 +441,9 @@ func Clamp(input *Tensor, options ...ClampOptions) (*Tensor, error) {
 //
 //	clamp_min(Tensor input, Scalar min) -> Tensor
 func ClampMin(input *Tensor, min Scalar) (*Tensor, error) {
-	return one(apply(nil, "clamp_min",
-		given("input", input),
-		given("min", min)))
+	return Apply(nil, "clamp_min",
+		Given("input", input),
+		Given("min", min)).One()
 }
 
 // ClampMax applies the operator clamp_max.
@@ -452,9 +452,9 @@ func ClampMin(input *Tensor, min Scalar) (*Tensor, error) {
 //
 //	clamp_max(Tensor input, Scalar max) -> Tensor
 func ClampMax(input *Tensor, max Scalar) (*Tensor, error) {
-	return one(apply(nil, "clamp_max",
-		given("input", input),
-		given("max", max)))
+	return Apply(nil, "clamp_max",
+		Given("input", input),
+		Given("max", max)).One()
 }
 
 // Relu6Options are the arguments of Relu6 that may be left out.
@@ -468,10 +468,10 @@ type Relu6Options struct {
 //
 //	relu6(Tensor input, bool inplace=False) -> Tensor
 func Relu6(input *Tensor, options ...Relu6Options) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "relu6",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "relu6",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // HardtanhOptions are the arguments of Hardtanh that may be left out.
@@ -488,12 +488,12 @@ type HardtanhOptions struct {
 //	hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor
 //	hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, bool inplace=False) -> Tensor
 func Hardtanh(input *Tensor, options ...HardtanhOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "hardtanh",
-		given("input", input),
-		optional("min_val", set.MinVal),
-		optional("max_val", set.MaxVal),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "hardtanh",
+		Given("input", input),
+		OptionalScalar("min_val", set.MinVal),
+		OptionalScalar("max_val", set.MaxVal),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // SiluOptions are the arguments of Silu that may be left out.
@@ -507,10 +507,10 @@ type SiluOptions struct {
 //
 //	silu(Tensor input, bool inplace=False) -> Tensor
 func Silu(input *Tensor, options ...SiluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "silu",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "silu",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // MishOptions are the arguments of Mish that may be left out.
@@ -524,10 +524,10 @@ type MishOptions struct {
 //
 //	mish(Tensor input, bool inplace=False) -> Tensor
 func Mish(input *Tensor, options ...MishOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "mish",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "mish",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // HardswishOptions are the arguments of Hardswish that may be left out.
@@ -541,10 +541,10 @@ type HardswishOptions struct {
 //
 //	hardswish(Tensor input, bool inplace=False) -> Tensor
 func Hardswish(input *Tensor, options ...HardswishOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "hardswish",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "hardswish",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // HardsigmoidOptions are the arguments of Hardsigmoid that may be left out.
@@ -558,10 +558,10 @@ type HardsigmoidOptions struct {
 //
 //	hardsigmoid(Tensor input, bool inplace=False) -> Tensor
 func Hardsigmoid(input *Tensor, options ...HardsigmoidOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "hardsigmoid",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "hardsigmoid",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // EluOptions are the arguments of Elu that may be left out.
@@ -577,11 +577,11 @@ type EluOptions struct {
 //	elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
 //	elu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor
 func Elu(input *Tensor, options ...EluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "elu",
-		given("input", input),
-		optional("alpha", set.Alpha),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "elu",
+		Given("input", input),
+		OptionalScalar("alpha", set.Alpha),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // CeluOptions are the arguments of Celu that may be left out.
@@ -597,11 +597,11 @@ type CeluOptions struct {
 //	celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
 //	celu(Tensor input, Scalar alpha, bool inplace=False) -> Tensor
 func Celu(input *Tensor, options ...CeluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "celu",
-		given("input", input),
-		optional("alpha", set.Alpha),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "celu",
+		Given("input", input),
+		OptionalScalar("alpha", set.Alpha),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // SeluOptions are the arguments of Selu that may be left out.
@@ -615,10 +615,10 @@ type SeluOptions struct {
 //
 //	selu(Tensor input, bool inplace=False) -> Tensor
 func Selu(input *Tensor, options ...SeluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "selu",
-		given("input", input),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "selu",
+		Given("input", input),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // SoftplusOptions are the arguments of Softplus that may be left out.
@@ -634,11 +634,11 @@ type SoftplusOptions struct {
 //	softplus(Tensor input, float beta=1.0, float threshold=20.0) -> Tensor
 //	softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor
 func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "softplus",
-		given("input", input),
-		optional("beta", set.Beta),
-		optional("threshold", set.Threshold)))
+	set := Last(options)
+	return Apply(nil, "softplus",
+		Given("input", input),
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("threshold", set.Threshold)).One()
 }
 
 // Logsigmoid applies the operator logsigmoid.
@@ -647,8 +647,8 @@ func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
 //
 //	logsigmoid(Tensor input) -> Tensor
 func Logsigmoid(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logsigmoid",
-		given("input", input)))
+	return Apply(nil, "logsigmoid",
+		Given("input", input)).One()
 }
 
 // Softsign applies the operator softsign.
@@ -657,8 +657,8 @@ func Logsigmoid(input *Tensor) (*Tensor, error) {
 //
 //	softsign(Tensor input) -> Tensor
 func Softsign(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "softsign",
-		given("input", input)))
+	return Apply(nil, "softsign",
+		Given("input", input)).One()
 }
 
 // Tanhshrink applies the operator tanhshrink.
@@ -667,8 +667,8 @@ func Softsign(input *Tensor) (*Tensor, error) {
 //
 //	tanhshrink(Tensor input) -> Tensor
 func Tanhshrink(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "tanhshrink",
-		given("input", input)))
+	return Apply(nil, "tanhshrink",
+		Given("input", input)).One()
 }
 
 // SoftshrinkOptions are the arguments of Softshrink that may be left out.
@@ -683,10 +683,10 @@ type SoftshrinkOptions struct {
 //	softshrink(Tensor input, float lambd=0.5) -> Tensor
 //	softshrink(Tensor input, Scalar lambd) -> Tensor
 func Softshrink(input *Tensor, options ...SoftshrinkOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "softshrink",
-		given("input", input),
-		optional("lambd", set.Lambd)))
+	set := Last(options)
+	return Apply(nil, "softshrink",
+		Given("input", input),
+		OptionalScalar("lambd", set.Lambd)).One()
 }
 
 // HardshrinkOptions are the arguments of Hardshrink that may be left out.
@@ -701,10 +701,10 @@ type HardshrinkOptions struct {
 //	hardshrink(Tensor input, float lambd=0.5) -> Tensor
 //	hardshrink(Tensor input, Scalar lambd) -> Tensor
 func Hardshrink(input *Tensor, options ...HardshrinkOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "hardshrink",
-		given("input", input),
-		optional("lambd", set.Lambd)))
+	set := Last(options)
+	return Apply(nil, "hardshrink",
+		Given("input", input),
+		OptionalScalar("lambd", set.Lambd)).One()
 }
 
 // ThresholdOptions are the arguments of Threshold that may be left out.
@@ -718,12 +718,12 @@ type ThresholdOptions struct {
 //
 //	threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor
 func Threshold(input *Tensor, threshold Scalar, value Scalar, options ...ThresholdOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "threshold",
-		given("input", input),
-		given("threshold", threshold),
-		given("value", value),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "threshold",
+		Given("input", input),
+		Given("threshold", threshold),
+		Given("value", value),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // LogicalNot applies the operator logical_not.
@@ -732,8 +732,8 @@ func Threshold(input *Tensor, threshold Scalar, value Scalar, options ...Thresho
 //
 //	logical_not(Tensor input) -> Tensor
 func LogicalNot(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logical_not",
-		given("input", input)))
+	return Apply(nil, "logical_not",
+		Given("input", input)).One()
 }
 
 // Isnan applies the operator isnan.
@@ -742,8 +742,8 @@ func LogicalNot(input *Tensor) (*Tensor, error) {
 //
 //	isnan(Tensor input) -> Tensor
 func Isnan(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "isnan",
-		given("input", input)))
+	return Apply(nil, "isnan",
+		Given("input", input)).One()
 }
 
 // Isinf applies the operator isinf.
@@ -752,8 +752,8 @@ func Isnan(input *Tensor) (*Tensor, error) {
 //
 //	isinf(Tensor input) -> Tensor
 func Isinf(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "isinf",
-		given("input", input)))
+	return Apply(nil, "isinf",
+		Given("input", input)).One()
 }
 
 // Isfinite applies the operator isfinite.
@@ -762,8 +762,8 @@ func Isinf(input *Tensor) (*Tensor, error) {
 //
 //	isfinite(Tensor input) -> Tensor
 func Isfinite(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "isfinite",
-		given("input", input)))
+	return Apply(nil, "isfinite",
+		Given("input", input)).One()
 }
 
 // Signbit applies the operator signbit.
@@ -772,8 +772,8 @@ func Isfinite(input *Tensor) (*Tensor, error) {
 //
 //	signbit(Tensor input) -> Tensor
 func Signbit(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "signbit",
-		given("input", input)))
+	return Apply(nil, "signbit",
+		Given("input", input)).One()
 }
 
 // AddOptions are the arguments of Add that may be left out.
@@ -789,11 +789,11 @@ type AddOptions struct {
 //	add(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor
 //	add(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor
 func Add(input Arg, other Arg, options ...AddOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "add",
-		given("input", input),
-		given("other", other),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "add",
+		Given("input", input),
+		Given("other", other),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // SubOptions are the arguments of Sub that may be left out.
@@ -809,11 +809,11 @@ type SubOptions struct {
 //	sub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor
 //	sub(Scalar input, Tensor other, *, Scalar alpha=1) -> Tensor
 func Sub(input Arg, other Arg, options ...SubOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "sub",
-		given("input", input),
-		given("other", other),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "sub",
+		Given("input", input),
+		Given("other", other),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Mul applies the operator mul.
@@ -824,9 +824,9 @@ func Sub(input Arg, other Arg, options ...SubOptions) (*Tensor, error) {
 //	mul(Tensor input, Scalar other) -> Tensor
 //	mul(Scalar input, Tensor other) -> Tensor
 func Mul(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "mul",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "mul",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // DivOptions are the arguments of Div that may be left out.
@@ -842,11 +842,11 @@ type DivOptions struct {
 //	div(Tensor input, Scalar other, *, str? rounding_mode=None) -> Tensor
 //	div(Scalar input, Tensor other, *, str? rounding_mode=None) -> Tensor
 func Div(input Arg, other Arg, options ...DivOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "div",
-		given("input", input),
-		given("other", other),
-		optional("rounding_mode", set.RoundingMode)))
+	set := Last(options)
+	return Apply(nil, "div",
+		Given("input", input),
+		Given("other", other),
+		Optional("rounding_mode", set.RoundingMode)).One()
 }
 
 // Pow applies the operator pow.
@@ -857,9 +857,9 @@ func Div(input Arg, other Arg, options ...DivOptions) (*Tensor, error) {
 //	pow(Tensor input, Scalar exponent) -> Tensor
 //	pow(Scalar input, Tensor exponent) -> Tensor
 func Pow(input Arg, exponent Arg) (*Tensor, error) {
-	return one(apply(nil, "pow",
-		given("input", input),
-		given("exponent", exponent)))
+	return Apply(nil, "pow",
+		Given("input", input),
+		Given("exponent", exponent)).One()
 }
 
 // Maximum applies the operator maximum.
@@ -868,9 +868,9 @@ func Pow(input Arg, exponent Arg) (*Tensor, error) {
 //
 //	maximum(Tensor input, Tensor other) -> Tensor
 func Maximum(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "maximum",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "maximum",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // MaxOther applies the operator max.other.
@@ -879,9 +879,9 @@ func Maximum(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	max.other(Tensor input, Tensor other) -> Tensor
 func MaxOther(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "max.other",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "max.other",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Where applies the operator where.
@@ -893,10 +893,10 @@ func MaxOther(input *Tensor, other *Tensor) (*Tensor, error) {
 //	where(Tensor condition, Scalar input, Tensor other) -> Tensor
 //	where(Tensor condition, Scalar input, Scalar other) -> Tensor
 func Where(condition *Tensor, input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "where",
-		given("condition", condition),
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "where",
+		Given("condition", condition),
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // WhereSelf applies the operator where.self.
@@ -905,10 +905,10 @@ func Where(condition *Tensor, input Arg, other Arg) (*Tensor, error) {
 //
 //	where.self(Tensor input, Tensor condition, Tensor other) -> Tensor
 func WhereSelf(input *Tensor, condition *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "where.self",
-		given("input", input),
-		given("condition", condition),
-		given("other", other)))
+	return Apply(nil, "where.self",
+		Given("input", input),
+		Given("condition", condition),
+		Given("other", other)).One()
 }
 
 // Eq applies the operator eq.
@@ -918,9 +918,9 @@ func WhereSelf(input *Tensor, condition *Tensor, other *Tensor) (*Tensor, error)
 //	eq(Tensor input, Tensor other) -> Tensor
 //	eq(Tensor input, Scalar other) -> Tensor
 func Eq(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "eq",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "eq",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Ne applies the operator ne.
@@ -930,9 +930,9 @@ func Eq(input *Tensor, other Arg) (*Tensor, error) {
 //	ne(Tensor input, Tensor other) -> Tensor
 //	ne(Tensor input, Scalar other) -> Tensor
 func Ne(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "ne",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "ne",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Gt applies the operator gt.
@@ -942,9 +942,9 @@ func Ne(input *Tensor, other Arg) (*Tensor, error) {
 //	gt(Tensor input, Tensor other) -> Tensor
 //	gt(Tensor input, Scalar other) -> Tensor
 func Gt(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "gt",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "gt",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Ge applies the operator ge.
@@ -954,9 +954,9 @@ func Gt(input *Tensor, other Arg) (*Tensor, error) {
 //	ge(Tensor input, Tensor other) -> Tensor
 //	ge(Tensor input, Scalar other) -> Tensor
 func Ge(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "ge",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "ge",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Lt applies the operator lt.
@@ -966,9 +966,9 @@ func Ge(input *Tensor, other Arg) (*Tensor, error) {
 //	lt(Tensor input, Tensor other) -> Tensor
 //	lt(Tensor input, Scalar other) -> Tensor
 func Lt(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "lt",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "lt",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Le applies the operator le.
@@ -978,9 +978,9 @@ func Lt(input *Tensor, other Arg) (*Tensor, error) {
 //	le(Tensor input, Tensor other) -> Tensor
 //	le(Tensor input, Scalar other) -> Tensor
 func Le(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "le",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "le",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // EqReversed applies the operator eq.reversed.
@@ -989,9 +989,9 @@ func Le(input *Tensor, other Arg) (*Tensor, error) {
 //
 //	eq.reversed(Scalar input, Tensor other) -> Tensor
 func EqReversed(input Scalar, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "eq.reversed",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "eq.reversed",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // NeReversed applies the operator ne.reversed.
@@ -1000,9 +1000,9 @@ func EqReversed(input Scalar, other *Tensor) (*Tensor, error) {
 //
 //	ne.reversed(Scalar input, Tensor other) -> Tensor
 func NeReversed(input Scalar, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "ne.reversed",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "ne.reversed",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // GtReversed applies the operator gt.reversed.
@@ -1011,9 +1011,9 @@ func NeReversed(input Scalar, other *Tensor) (*Tensor, error) {
 //
 //	gt.reversed(Scalar input, Tensor other) -> Tensor
 func GtReversed(input Scalar, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "gt.reversed",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "gt.reversed",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // GeReversed applies the operator ge.reversed.
@@ -1022,9 +1022,9 @@ func GtReversed(input Scalar, other *Tensor) (*Tensor, error) {
 //
 //	ge.reversed(Scalar input, Tensor other) -> Tensor
 func GeReversed(input Scalar, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "ge.reversed",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "ge.reversed",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // LtReversed applies the operator lt.reversed.
@@ -1033,9 +1033,9 @@ func GeReversed(input Scalar, other *Tensor) (*Tensor, error) {
 //
 //	lt.reversed(Scalar input, Tensor other) -> Tensor
 func LtReversed(input Scalar, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "lt.reversed",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "lt.reversed",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // LeReversed applies the operator le.reversed.
@@ -1044,9 +1044,9 @@ func LtReversed(input Scalar, other *Tensor) (*Tensor, error) {
 //
 //	le.reversed(Scalar input, Tensor other) -> Tensor
 func LeReversed(input Scalar, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "le.reversed",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "le.reversed",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Minimum applies the operator minimum.
@@ -1055,9 +1055,9 @@ func LeReversed(input Scalar, other *Tensor) (*Tensor, error) {
 //
 //	minimum(Tensor input, Tensor other) -> Tensor
 func Minimum(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "minimum",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "minimum",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // MinOther applies the operator min.other.
@@ -1066,9 +1066,9 @@ func Minimum(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	min.other(Tensor input, Tensor other) -> Tensor
 func MinOther(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "min.other",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "min.other",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Fmax applies the operator fmax.
@@ -1077,9 +1077,9 @@ func MinOther(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	fmax(Tensor input, Tensor other) -> Tensor
 func Fmax(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "fmax",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "fmax",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Fmin applies the operator fmin.
@@ -1088,9 +1088,9 @@ func Fmax(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	fmin(Tensor input, Tensor other) -> Tensor
 func Fmin(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "fmin",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "fmin",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Fmod applies the operator fmod.
@@ -1100,9 +1100,9 @@ func Fmin(input *Tensor, other *Tensor) (*Tensor, error) {
 //	fmod(Tensor input, Tensor other) -> Tensor
 //	fmod(Tensor input, Scalar other) -> Tensor
 func Fmod(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "fmod",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "fmod",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Remainder applies the operator remainder.
@@ -1113,9 +1113,9 @@ func Fmod(input *Tensor, other Arg) (*Tensor, error) {
 //	remainder(Tensor input, Scalar other) -> Tensor
 //	remainder(Scalar input, Tensor other) -> Tensor
 func Remainder(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "remainder",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "remainder",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // FloorDivide applies the operator floor_divide.
@@ -1126,9 +1126,9 @@ func Remainder(input Arg, other Arg) (*Tensor, error) {
 //	floor_divide(Tensor input, Scalar other) -> Tensor
 //	floor_divide(Scalar input, Tensor other) -> Tensor
 func FloorDivide(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "floor_divide",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "floor_divide",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // RsubOptions are the arguments of Rsub that may be left out.
@@ -1143,11 +1143,11 @@ type RsubOptions struct {
 //	rsub(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor
 //	rsub(Tensor input, Scalar other, *, Scalar alpha=1) -> Tensor
 func Rsub(input *Tensor, other Arg, options ...RsubOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rsub",
-		given("input", input),
-		given("other", other),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "rsub",
+		Given("input", input),
+		Given("other", other),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Atan2 applies the operator atan2.
@@ -1156,9 +1156,9 @@ func Rsub(input *Tensor, other Arg, options ...RsubOptions) (*Tensor, error) {
 //
 //	atan2(Tensor input, Tensor other) -> Tensor
 func Atan2(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "atan2",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "atan2",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Hypot applies the operator hypot.
@@ -1167,9 +1167,9 @@ func Atan2(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	hypot(Tensor input, Tensor other) -> Tensor
 func Hypot(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "hypot",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "hypot",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Logaddexp applies the operator logaddexp.
@@ -1178,9 +1178,9 @@ func Hypot(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	logaddexp(Tensor input, Tensor other) -> Tensor
 func Logaddexp(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logaddexp",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "logaddexp",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Logaddexp2 applies the operator logaddexp2.
@@ -1189,9 +1189,9 @@ func Logaddexp(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	logaddexp2(Tensor input, Tensor other) -> Tensor
 func Logaddexp2(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logaddexp2",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "logaddexp2",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Xlogy applies the operator xlogy.
@@ -1202,9 +1202,9 @@ func Logaddexp2(input *Tensor, other *Tensor) (*Tensor, error) {
 //	xlogy(Tensor input, Scalar other) -> Tensor
 //	xlogy(Scalar input, Tensor other) -> Tensor
 func Xlogy(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "xlogy",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "xlogy",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Xlog1Py applies the operator xlog1py.
@@ -1215,9 +1215,9 @@ func Xlogy(input Arg, other Arg) (*Tensor, error) {
 //	xlog1py(Tensor input, Scalar other) -> Tensor
 //	xlog1py(Scalar input, Tensor other) -> Tensor
 func Xlog1Py(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "xlog1py",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "xlog1py",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Copysign applies the operator copysign.
@@ -1227,9 +1227,9 @@ func Xlog1Py(input Arg, other Arg) (*Tensor, error) {
 //	copysign(Tensor input, Tensor other) -> Tensor
 //	copysign(Tensor input, Scalar other) -> Tensor
 func Copysign(input *Tensor, other Arg) (*Tensor, error) {
-	return one(apply(nil, "copysign",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "copysign",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // FloatPower applies the operator float_power.
@@ -1240,9 +1240,9 @@ func Copysign(input *Tensor, other Arg) (*Tensor, error) {
 //	float_power(Tensor input, Scalar exponent) -> Tensor
 //	float_power(Scalar input, Tensor exponent) -> Tensor
 func FloatPower(input Arg, exponent Arg) (*Tensor, error) {
-	return one(apply(nil, "float_power",
-		given("input", input),
-		given("exponent", exponent)))
+	return Apply(nil, "float_power",
+		Given("input", input),
+		Given("exponent", exponent)).One()
 }
 
 // Heaviside applies the operator heaviside.
@@ -1251,9 +1251,9 @@ func FloatPower(input Arg, exponent Arg) (*Tensor, error) {
 //
 //	heaviside(Tensor input, Tensor values) -> Tensor
 func Heaviside(input *Tensor, values *Tensor) (*Tensor, error) {
-	return one(apply(nil, "heaviside",
-		given("input", input),
-		given("values", values)))
+	return Apply(nil, "heaviside",
+		Given("input", input),
+		Given("values", values)).One()
 }
 
 // Nextafter applies the operator nextafter.
@@ -1262,9 +1262,9 @@ func Heaviside(input *Tensor, values *Tensor) (*Tensor, error) {
 //
 //	nextafter(Tensor input, Tensor other) -> Tensor
 func Nextafter(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "nextafter",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "nextafter",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Gcd applies the operator gcd.
@@ -1273,9 +1273,9 @@ func Nextafter(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	gcd(Tensor input, Tensor other) -> Tensor
 func Gcd(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "gcd",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "gcd",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Lcm applies the operator lcm.
@@ -1284,9 +1284,9 @@ func Gcd(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	lcm(Tensor input, Tensor other) -> Tensor
 func Lcm(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "lcm",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "lcm",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Lgamma applies the operator lgamma.
@@ -1295,8 +1295,8 @@ func Lcm(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	lgamma(Tensor input) -> Tensor
 func Lgamma(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "lgamma",
-		given("input", input)))
+	return Apply(nil, "lgamma",
+		Given("input", input)).One()
 }
 
 // Digamma applies the operator digamma.
@@ -1305,8 +1305,8 @@ func Lgamma(input *Tensor) (*Tensor, error) {
 //
 //	digamma(Tensor input) -> Tensor
 func Digamma(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "digamma",
-		given("input", input)))
+	return Apply(nil, "digamma",
+		Given("input", input)).One()
 }
 
 // Polygamma applies the operator polygamma.
@@ -1315,9 +1315,9 @@ func Digamma(input *Tensor) (*Tensor, error) {
 //
 //	polygamma(int n, Tensor input) -> Tensor
 func Polygamma(n int, input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "polygamma",
-		given("n", n),
-		given("input", input)))
+	return Apply(nil, "polygamma",
+		Given("n", n),
+		Given("input", input)).One()
 }
 
 // PolygammaSelf applies the operator polygamma.self.
@@ -1326,9 +1326,9 @@ func Polygamma(n int, input *Tensor) (*Tensor, error) {
 //
 //	polygamma.self(Tensor input, int n) -> Tensor
 func PolygammaSelf(input *Tensor, n int) (*Tensor, error) {
-	return one(apply(nil, "polygamma.self",
-		given("input", input),
-		given("n", n)))
+	return Apply(nil, "polygamma.self",
+		Given("input", input),
+		Given("n", n)).One()
 }
 
 // Zeta applies the operator zeta.
@@ -1339,9 +1339,9 @@ func PolygammaSelf(input *Tensor, n int) (*Tensor, error) {
 //	zeta(Tensor input, Scalar other) -> Tensor
 //	zeta(Scalar input, Tensor other) -> Tensor
 func Zeta(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "zeta",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "zeta",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Erfinv applies the operator erfinv.
@@ -1350,8 +1350,8 @@ func Zeta(input Arg, other Arg) (*Tensor, error) {
 //
 //	erfinv(Tensor input) -> Tensor
 func Erfinv(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "erfinv",
-		given("input", input)))
+	return Apply(nil, "erfinv",
+		Given("input", input)).One()
 }
 
 // I0 applies the operator i0.
@@ -1360,8 +1360,8 @@ func Erfinv(input *Tensor) (*Tensor, error) {
 //
 //	i0(Tensor input) -> Tensor
 func I0(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "i0",
-		given("input", input)))
+	return Apply(nil, "i0",
+		Given("input", input)).One()
 }
 
 // I0E applies the operator i0e.
@@ -1370,8 +1370,8 @@ func I0(input *Tensor) (*Tensor, error) {
 //
 //	i0e(Tensor input) -> Tensor
 func I0E(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "i0e",
-		given("input", input)))
+	return Apply(nil, "i0e",
+		Given("input", input)).One()
 }
 
 // I1 applies the operator i1.
@@ -1380,8 +1380,8 @@ func I0E(input *Tensor) (*Tensor, error) {
 //
 //	i1(Tensor input) -> Tensor
 func I1(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "i1",
-		given("input", input)))
+	return Apply(nil, "i1",
+		Given("input", input)).One()
 }
 
 // I1E applies the operator i1e.
@@ -1390,8 +1390,8 @@ func I1(input *Tensor) (*Tensor, error) {
 //
 //	i1e(Tensor input) -> Tensor
 func I1E(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "i1e",
-		given("input", input)))
+	return Apply(nil, "i1e",
+		Given("input", input)).One()
 }
 
 // Sinc applies the operator sinc.
@@ -1400,8 +1400,8 @@ func I1E(input *Tensor) (*Tensor, error) {
 //
 //	sinc(Tensor input) -> Tensor
 func Sinc(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "sinc",
-		given("input", input)))
+	return Apply(nil, "sinc",
+		Given("input", input)).One()
 }
 
 // LogitOptions are the arguments of Logit that may be left out.
@@ -1415,10 +1415,10 @@ type LogitOptions struct {
 //
 //	logit(Tensor input, float? eps=None) -> Tensor
 func Logit(input *Tensor, options ...LogitOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "logit",
-		given("input", input),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "logit",
+		Given("input", input),
+		Optional("eps", set.Eps)).One()
 }
 
 // NanToNumOptions are the arguments of NanToNum that may be left out.
@@ -1434,12 +1434,12 @@ type NanToNumOptions struct {
 //
 //	nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 func NanToNum(input *Tensor, options ...NanToNumOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "nan_to_num",
-		given("input", input),
-		optional("nan", set.Nan),
-		optional("posinf", set.Posinf),
-		optional("neginf", set.Neginf)))
+	set := Last(options)
+	return Apply(nil, "nan_to_num",
+		Given("input", input),
+		Optional("nan", set.Nan),
+		Optional("posinf", set.Posinf),
+		Optional("neginf", set.Neginf)).One()
 }
 
 // Deg2Rad applies the operator deg2rad.
@@ -1448,8 +1448,8 @@ func NanToNum(input *Tensor, options ...NanToNumOptions) (*Tensor, error) {
 //
 //	deg2rad(Tensor input) -> Tensor
 func Deg2Rad(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "deg2rad",
-		given("input", input)))
+	return Apply(nil, "deg2rad",
+		Given("input", input)).One()
 }
 
 // Rad2Deg applies the operator rad2deg.
@@ -1458,8 +1458,8 @@ func Deg2Rad(input *Tensor) (*Tensor, error) {
 //
 //	rad2deg(Tensor input) -> Tensor
 func Rad2Deg(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "rad2deg",
-		given("input", input)))
+	return Apply(nil, "rad2deg",
+		Given("input", input)).One()
 }
 
 // RoundDecimals applies the operator round.decimals.
@@ -1468,9 +1468,9 @@ func Rad2Deg(input *Tensor) (*Tensor, error) {
 //
 //	round.decimals(Tensor input, *, int decimals) -> Tensor
 func RoundDecimals(input *Tensor, decimals int) (*Tensor, error) {
-	return one(apply(nil, "round.decimals",
-		given("input", input),
-		given("decimals", decimals)))
+	return Apply(nil, "round.decimals",
+		Given("input", input),
+		Given("decimals", decimals)).One()
 }
 
 // Ldexp applies the operator ldexp.
@@ -1479,9 +1479,9 @@ func RoundDecimals(input *Tensor, decimals int) (*Tensor, error) {
 //
 //	ldexp(Tensor input, Tensor other) -> Tensor
 func Ldexp(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "ldexp",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "ldexp",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Entr applies the operator entr.
@@ -1490,8 +1490,8 @@ func Ldexp(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	entr(Tensor input) -> Tensor
 func Entr(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "entr",
-		given("input", input)))
+	return Apply(nil, "entr",
+		Given("input", input)).One()
 }
 
 // Ndtr applies the operator ndtr.
@@ -1500,8 +1500,8 @@ func Entr(input *Tensor) (*Tensor, error) {
 //
 //	ndtr(Tensor input) -> Tensor
 func Ndtr(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "ndtr",
-		given("input", input)))
+	return Apply(nil, "ndtr",
+		Given("input", input)).One()
 }
 
 // LogicalAnd applies the operator logical_and.
@@ -1510,9 +1510,9 @@ func Ndtr(input *Tensor) (*Tensor, error) {
 //
 //	logical_and(Tensor input, Tensor other) -> Tensor
 func LogicalAnd(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logical_and",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "logical_and",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // LogicalOr applies the operator logical_or.
@@ -1521,9 +1521,9 @@ func LogicalAnd(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	logical_or(Tensor input, Tensor other) -> Tensor
 func LogicalOr(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logical_or",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "logical_or",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // LogicalXor applies the operator logical_xor.
@@ -1532,9 +1532,9 @@ func LogicalOr(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	logical_xor(Tensor input, Tensor other) -> Tensor
 func LogicalXor(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logical_xor",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "logical_xor",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // BitwiseAnd applies the operator bitwise_and.
@@ -1545,9 +1545,9 @@ func LogicalXor(input *Tensor, other *Tensor) (*Tensor, error) {
 //	bitwise_and(Tensor input, Scalar other) -> Tensor
 //	bitwise_and(Scalar input, Tensor other) -> Tensor
 func BitwiseAnd(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "bitwise_and",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "bitwise_and",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // BitwiseOr applies the operator bitwise_or.
@@ -1558,9 +1558,9 @@ func BitwiseAnd(input Arg, other Arg) (*Tensor, error) {
 //	bitwise_or(Tensor input, Scalar other) -> Tensor
 //	bitwise_or(Scalar input, Tensor other) -> Tensor
 func BitwiseOr(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "bitwise_or",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "bitwise_or",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // BitwiseXor applies the operator bitwise_xor.
@@ -1571,9 +1571,9 @@ func BitwiseOr(input Arg, other Arg) (*Tensor, error) {
 //	bitwise_xor(Tensor input, Scalar other) -> Tensor
 //	bitwise_xor(Scalar input, Tensor other) -> Tensor
 func BitwiseXor(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "bitwise_xor",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "bitwise_xor",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // BitwiseLeftShift applies the operator bitwise_left_shift.
@@ -1584,9 +1584,9 @@ func BitwiseXor(input Arg, other Arg) (*Tensor, error) {
 //	bitwise_left_shift(Tensor input, Scalar other) -> Tensor
 //	bitwise_left_shift(Scalar input, Tensor other) -> Tensor
 func BitwiseLeftShift(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "bitwise_left_shift",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "bitwise_left_shift",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // BitwiseRightShift applies the operator bitwise_right_shift.
@@ -1597,9 +1597,9 @@ func BitwiseLeftShift(input Arg, other Arg) (*Tensor, error) {
 //	bitwise_right_shift(Tensor input, Scalar other) -> Tensor
 //	bitwise_right_shift(Scalar input, Tensor other) -> Tensor
 func BitwiseRightShift(input Arg, other Arg) (*Tensor, error) {
-	return one(apply(nil, "bitwise_right_shift",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "bitwise_right_shift",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // BitwiseNot applies the operator bitwise_not.
@@ -1608,8 +1608,8 @@ func BitwiseRightShift(input Arg, other Arg) (*Tensor, error) {
 //
 //	bitwise_not(Tensor input) -> Tensor
 func BitwiseNot(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "bitwise_not",
-		given("input", input)))
+	return Apply(nil, "bitwise_not",
+		Given("input", input)).One()
 }
 
 // Invert applies the operator invert.
@@ -1618,8 +1618,8 @@ func BitwiseNot(input *Tensor) (*Tensor, error) {
 //
 //	invert(Tensor input) -> Tensor
 func Invert(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "invert",
-		given("input", input)))
+	return Apply(nil, "invert",
+		Given("input", input)).One()
 }
 
 // IscloseOptions are the arguments of Isclose that may be left out.
@@ -1635,13 +1635,13 @@ type IscloseOptions struct {
 //
 //	isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
 func Isclose(input *Tensor, other *Tensor, options ...IscloseOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "isclose",
-		given("input", input),
-		given("other", other),
-		optional("rtol", set.Rtol),
-		optional("atol", set.Atol),
-		optional("equal_nan", set.EqualNan)))
+	set := Last(options)
+	return Apply(nil, "isclose",
+		Given("input", input),
+		Given("other", other),
+		Optional("rtol", set.Rtol),
+		Optional("atol", set.Atol),
+		Optional("equal_nan", set.EqualNan)).One()
 }
 
 // AllcloseOptions are the arguments of Allclose that may be left out.
@@ -1657,13 +1657,13 @@ type AllcloseOptions struct {
 //
 //	allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool
 func Allclose(input *Tensor, other *Tensor, options ...AllcloseOptions) (bool, error) {
-	set := last(options)
-	return truth(apply(nil, "allclose",
-		given("input", input),
-		given("other", other),
-		optional("rtol", set.Rtol),
-		optional("atol", set.Atol),
-		optional("equal_nan", set.EqualNan)))
+	set := Last(options)
+	return Apply(nil, "allclose",
+		Given("input", input),
+		Given("other", other),
+		Optional("rtol", set.Rtol),
+		Optional("atol", set.Atol),
+		Optional("equal_nan", set.EqualNan)).Truth()
 }
 
 // Equal applies the operator equal.
@@ -1672,9 +1672,9 @@ func Allclose(input *Tensor, other *Tensor, options ...AllcloseOptions) (bool, e
 //
 //	equal(Tensor input, Tensor other) -> bool
 func Equal(input *Tensor, other *Tensor) (bool, error) {
-	return truth(apply(nil, "equal",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "equal",
+		Given("input", input),
+		Given("other", other)).Truth()
 }
 
 // Isposinf applies the operator isposinf.
@@ -1683,8 +1683,8 @@ func Equal(input *Tensor, other *Tensor) (bool, error) {
 //
 //	isposinf(Tensor input) -> Tensor
 func Isposinf(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "isposinf",
-		given("input", input)))
+	return Apply(nil, "isposinf",
+		Given("input", input)).One()
 }
 
 // Isneginf applies the operator isneginf.
@@ -1693,8 +1693,8 @@ func Isposinf(input *Tensor) (*Tensor, error) {
 //
 //	isneginf(Tensor input) -> Tensor
 func Isneginf(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "isneginf",
-		given("input", input)))
+	return Apply(nil, "isneginf",
+		Given("input", input)).One()
 }
 
 // Isreal applies the operator isreal.
@@ -1703,8 +1703,8 @@ func Isneginf(input *Tensor) (*Tensor, error) {
 //
 //	isreal(Tensor input) -> Tensor
 func Isreal(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "isreal",
-		given("input", input)))
+	return Apply(nil, "isreal",
+		Given("input", input)).One()
 }
 
 // MaskedFill applies the operator masked_fill.
@@ -1714,10 +1714,10 @@ func Isreal(input *Tensor) (*Tensor, error) {
 //	masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor
 //	masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor
 func MaskedFill(input *Tensor, mask *Tensor, value Arg) (*Tensor, error) {
-	return one(apply(nil, "masked_fill",
-		given("input", input),
-		given("mask", mask),
-		given("value", value)))
+	return Apply(nil, "masked_fill",
+		Given("input", input),
+		Given("mask", mask),
+		Given("value", value)).One()
 }
 
 // AddcmulOptions are the arguments of Addcmul that may be left out.
@@ -1731,12 +1731,12 @@ type AddcmulOptions struct {
 //
 //	addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
 func Addcmul(input *Tensor, tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "addcmul",
-		given("input", input),
-		given("tensor1", tensor1),
-		given("tensor2", tensor2),
-		optional("value", set.Value)))
+	set := Last(options)
+	return Apply(nil, "addcmul",
+		Given("input", input),
+		Given("tensor1", tensor1),
+		Given("tensor2", tensor2),
+		OptionalScalar("value", set.Value)).One()
 }
 
 // AddcdivOptions are the arguments of Addcdiv that may be left out.
@@ -1750,12 +1750,12 @@ type AddcdivOptions struct {
 //
 //	addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
 func Addcdiv(input *Tensor, tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "addcdiv",
-		given("input", input),
-		given("tensor1", tensor1),
-		given("tensor2", tensor2),
-		optional("value", set.Value)))
+	set := Last(options)
+	return Apply(nil, "addcdiv",
+		Given("input", input),
+		Given("tensor1", tensor1),
+		Given("tensor2", tensor2),
+		OptionalScalar("value", set.Value)).One()
 }
 
 // Lerp applies the operator lerp.
@@ -1765,10 +1765,10 @@ func Addcdiv(input *Tensor, tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv
 //	lerp(Tensor input, Tensor end, Tensor weight) -> Tensor
 //	lerp(Tensor input, Tensor end, Scalar weight) -> Tensor
 func Lerp(input *Tensor, end *Tensor, weight Arg) (*Tensor, error) {
-	return one(apply(nil, "lerp",
-		given("input", input),
-		given("end", end),
-		given("weight", weight)))
+	return Apply(nil, "lerp",
+		Given("input", input),
+		Given("end", end),
+		Given("weight", weight)).One()
 }
 
 // ClampTensorOptions are the arguments of ClampTensor that may be left out.
@@ -1783,11 +1783,11 @@ type ClampTensorOptions struct {
 //
 //	clamp.Tensor(Tensor input, Tensor? min=None, Tensor? max=None) -> Tensor
 func ClampTensor(input *Tensor, options ...ClampTensorOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "clamp.Tensor",
-		given("input", input),
-		optional("min", set.Min),
-		optional("max", set.Max)))
+	set := Last(options)
+	return Apply(nil, "clamp.Tensor",
+		Given("input", input),
+		Optional("min", set.Min),
+		Optional("max", set.Max)).One()
 }
 
 // ClampMinTensor applies the operator clamp_min.Tensor.
@@ -1796,9 +1796,9 @@ func ClampTensor(input *Tensor, options ...ClampTensorOptions) (*Tensor, error) 
 //
 //	clamp_min.Tensor(Tensor input, Tensor min) -> Tensor
 func ClampMinTensor(input *Tensor, min *Tensor) (*Tensor, error) {
-	return one(apply(nil, "clamp_min.Tensor",
-		given("input", input),
-		given("min", min)))
+	return Apply(nil, "clamp_min.Tensor",
+		Given("input", input),
+		Given("min", min)).One()
 }
 
 // ClampMaxTensor applies the operator clamp_max.Tensor.
@@ -1807,9 +1807,9 @@ func ClampMinTensor(input *Tensor, min *Tensor) (*Tensor, error) {
 //
 //	clamp_max.Tensor(Tensor input, Tensor max) -> Tensor
 func ClampMaxTensor(input *Tensor, max *Tensor) (*Tensor, error) {
-	return one(apply(nil, "clamp_max.Tensor",
-		given("input", input),
-		given("max", max)))
+	return Apply(nil, "clamp_max.Tensor",
+		Given("input", input),
+		Given("max", max)).One()
 }
 
 // SumOptions are the arguments of Sum that may be left out.
@@ -1826,12 +1826,12 @@ type SumOptions struct {
 //	sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	sum(Tensor input, *, dtype? dtype=None) -> Tensor
 func Sum(input *Tensor, options ...SumOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "sum",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "sum",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // MeanOptions are the arguments of Mean that may be left out.
@@ -1848,12 +1848,12 @@ type MeanOptions struct {
 //	mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	mean(Tensor input, *, dtype? dtype=None) -> Tensor
 func Mean(input *Tensor, options ...MeanOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "mean",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "mean",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // Max applies the operator max.
@@ -1862,8 +1862,8 @@ func Mean(input *Tensor, options ...MeanOptions) (*Tensor, error) {
 //
 //	max(Tensor input) -> Tensor
 func Max(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "max",
-		given("input", input)))
+	return Apply(nil, "max",
+		Given("input", input)).One()
 }
 
 // MaxDimOptions are the arguments of MaxDim that may be left out.
@@ -1877,11 +1877,11 @@ type MaxDimOptions struct {
 //
 //	max.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func MaxDim(input *Tensor, dim int, options ...MaxDimOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "max.dim",
-		given("input", input),
-		given("dim", dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "max.dim",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // AmaxOptions are the arguments of Amax that may be left out.
@@ -1896,11 +1896,11 @@ type AmaxOptions struct {
 //
 //	amax(Tensor input, int[1]? dim=[], bool keepdim=False) -> Tensor
 func Amax(input *Tensor, options ...AmaxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "amax",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "amax",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // AminOptions are the arguments of Amin that may be left out.
@@ -1915,11 +1915,11 @@ type AminOptions struct {
 //
 //	amin(Tensor input, int[1]? dim=[], bool keepdim=False) -> Tensor
 func Amin(input *Tensor, options ...AminOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "amin",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "amin",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // Min applies the operator min.
@@ -1928,8 +1928,8 @@ func Amin(input *Tensor, options ...AminOptions) (*Tensor, error) {
 //
 //	min(Tensor input) -> Tensor
 func Min(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "min",
-		given("input", input)))
+	return Apply(nil, "min",
+		Given("input", input)).One()
 }
 
 // MinDimOptions are the arguments of MinDim that may be left out.
@@ -1943,11 +1943,11 @@ type MinDimOptions struct {
 //
 //	min.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func MinDim(input *Tensor, dim int, options ...MinDimOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "min.dim",
-		given("input", input),
-		given("dim", dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "min.dim",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // ArgmaxOptions are the arguments of Argmax that may be left out.
@@ -1962,11 +1962,11 @@ type ArgmaxOptions struct {
 //
 //	argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 func Argmax(input *Tensor, options ...ArgmaxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "argmax",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "argmax",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // ArgminOptions are the arguments of Argmin that may be left out.
@@ -1981,11 +1981,11 @@ type ArgminOptions struct {
 //
 //	argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 func Argmin(input *Tensor, options ...ArgminOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "argmin",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "argmin",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // AminmaxOptions are the arguments of Aminmax that may be left out.
@@ -2000,11 +2000,11 @@ type AminmaxOptions struct {
 //
 //	aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
 func Aminmax(input *Tensor, options ...AminmaxOptions) (min, max *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "aminmax",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "aminmax",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // ProdOptions are the arguments of Prod that may be left out.
@@ -2021,12 +2021,12 @@ type ProdOptions struct {
 //	prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	prod(Tensor input, *, dtype? dtype=None) -> Tensor
 func Prod(input *Tensor, options ...ProdOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "prod",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "prod",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // AllOptions are the arguments of All that may be left out.
@@ -2043,11 +2043,11 @@ type AllOptions struct {
 //	all(Tensor input) -> Tensor
 //	all(Tensor input, int[]? dim, bool keepdim=False) -> Tensor
 func All(input *Tensor, options ...AllOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "all",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "all",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // AnyOptions are the arguments of Any that may be left out.
@@ -2064,11 +2064,11 @@ type AnyOptions struct {
 //	any(Tensor input) -> Tensor
 //	any(Tensor input, int[]? dim, bool keepdim=False) -> Tensor
 func Any(input *Tensor, options ...AnyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "any",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "any",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // CountNonzeroOptions are the arguments of CountNonzero that may be left out.
@@ -2082,10 +2082,10 @@ type CountNonzeroOptions struct {
 //
 //	count_nonzero(Tensor input, int[1]? dim=None) -> Tensor
 func CountNonzero(input *Tensor, options ...CountNonzeroOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "count_nonzero",
-		given("input", input),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "count_nonzero",
+		Given("input", input),
+		Optional("dim", set.Dim)).One()
 }
 
 // NansumOptions are the arguments of Nansum that may be left out.
@@ -2101,12 +2101,12 @@ type NansumOptions struct {
 //
 //	nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func Nansum(input *Tensor, options ...NansumOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "nansum",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "nansum",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // LogsumexpOptions are the arguments of Logsumexp that may be left out.
@@ -2120,11 +2120,11 @@ type LogsumexpOptions struct {
 //
 //	logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor
 func Logsumexp(input *Tensor, dim []int, options ...LogsumexpOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "logsumexp",
-		given("input", input),
-		given("dim", dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "logsumexp",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // NanmeanOptions are the arguments of Nanmean that may be left out.
@@ -2140,12 +2140,12 @@ type NanmeanOptions struct {
 //
 //	nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func Nanmean(input *Tensor, options ...NanmeanOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "nanmean",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "nanmean",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // VarOptions are the arguments of Var that may be left out.
@@ -2164,13 +2164,13 @@ type VarOptions struct {
 //	var(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor
 //	var(Tensor input, bool unbiased=True) -> Tensor
 func Var(input *Tensor, options ...VarOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "var",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("correction", set.Correction),
-		optional("keepdim", set.Keepdim),
-		optional("unbiased", set.Unbiased)))
+	set := Last(options)
+	return Apply(nil, "var",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		OptionalScalar("correction", set.Correction),
+		Optional("keepdim", set.Keepdim),
+		Optional("unbiased", set.Unbiased)).One()
 }
 
 // StdOptions are the arguments of Std that may be left out.
@@ -2189,13 +2189,13 @@ type StdOptions struct {
 //	std(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor
 //	std(Tensor input, bool unbiased=True) -> Tensor
 func Std(input *Tensor, options ...StdOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "std",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("correction", set.Correction),
-		optional("keepdim", set.Keepdim),
-		optional("unbiased", set.Unbiased)))
+	set := Last(options)
+	return Apply(nil, "std",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		OptionalScalar("correction", set.Correction),
+		Optional("keepdim", set.Keepdim),
+		Optional("unbiased", set.Unbiased)).One()
 }
 
 // VarMeanOptions are the arguments of VarMean that may be left out.
@@ -2214,13 +2214,13 @@ type VarMeanOptions struct {
 //	var_mean(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor var, Tensor mean)
 //	var_mean(Tensor input, bool unbiased=True) -> (Tensor var, Tensor mean)
 func VarMean(input *Tensor, options ...VarMeanOptions) (var_, mean *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "var_mean",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("correction", set.Correction),
-		optional("keepdim", set.Keepdim),
-		optional("unbiased", set.Unbiased)))
+	set := Last(options)
+	return Apply(nil, "var_mean",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		OptionalScalar("correction", set.Correction),
+		Optional("keepdim", set.Keepdim),
+		Optional("unbiased", set.Unbiased)).Two()
 }
 
 // StdMeanOptions are the arguments of StdMean that may be left out.
@@ -2239,13 +2239,13 @@ type StdMeanOptions struct {
 //	std_mean(Tensor input, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor std, Tensor mean)
 //	std_mean(Tensor input, bool unbiased=True) -> (Tensor std, Tensor mean)
 func StdMean(input *Tensor, options ...StdMeanOptions) (std, mean *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "std_mean",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("correction", set.Correction),
-		optional("keepdim", set.Keepdim),
-		optional("unbiased", set.Unbiased)))
+	set := Last(options)
+	return Apply(nil, "std_mean",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		OptionalScalar("correction", set.Correction),
+		Optional("keepdim", set.Keepdim),
+		Optional("unbiased", set.Unbiased)).Two()
 }
 
 // VectorNormOptions are the arguments of VectorNorm that may be left out.
@@ -2262,13 +2262,13 @@ type VectorNormOptions struct {
 //
 //	vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func VectorNorm(input *Tensor, options ...VectorNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "vector_norm",
-		given("input", input),
-		optional("ord", set.Ord),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "vector_norm",
+		Given("input", input),
+		OptionalScalar("ord", set.Ord),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // LinalgNormOptions are the arguments of LinalgNorm that may be left out.
@@ -2286,13 +2286,13 @@ type LinalgNormOptions struct {
 //	linalg_norm(Tensor input, str ord, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	linalg_norm(Tensor input, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func LinalgNorm(input *Tensor, options ...LinalgNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_norm",
-		given("input", input),
-		optional("ord", set.Ord),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "linalg_norm",
+		Given("input", input),
+		Optional("ord", set.Ord),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // MatrixNormOptions are the arguments of MatrixNorm that may be left out.
@@ -2310,13 +2310,13 @@ type MatrixNormOptions struct {
 //	matrix_norm(Tensor input, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	matrix_norm(Tensor input, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func MatrixNorm(input *Tensor, options ...MatrixNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "matrix_norm",
-		given("input", input),
-		optional("ord", set.Ord),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "matrix_norm",
+		Given("input", input),
+		Optional("ord", set.Ord),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // NormOptions are the arguments of Norm that may be left out.
@@ -2334,13 +2334,13 @@ type NormOptions struct {
 //	norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 //	norm(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor
 func Norm(input *Tensor, options ...NormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "norm",
-		given("input", input),
-		optional("p", set.P),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "norm",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // NormMethodOptions are the arguments of NormMethod that may be left out.
@@ -2358,13 +2358,13 @@ type NormMethodOptions struct {
 //	norm.method(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor
 //	norm.method(Tensor input, Scalar p, int[1]? dim=None, bool keepdim=False, dtype? dtype=None) -> Tensor
 func NormMethod(input *Tensor, options ...NormMethodOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "norm.method",
-		given("input", input),
-		optional("p", set.P),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "norm.method",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // NormalizeOptions are the arguments of Normalize that may be left out.
@@ -2380,12 +2380,12 @@ type NormalizeOptions struct {
 //
 //	normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor
 func Normalize(input *Tensor, options ...NormalizeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "normalize",
-		given("input", input),
-		optional("p", set.P),
-		optional("dim", set.Dim),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "normalize",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("dim", set.Dim),
+		Optional("eps", set.Eps)).One()
 }
 
 // CosineSimilarityOptions are the arguments of CosineSimilarity that may be left out.
@@ -2400,12 +2400,12 @@ type CosineSimilarityOptions struct {
 //
 //	cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor
 func CosineSimilarity(x1 *Tensor, x2 *Tensor, options ...CosineSimilarityOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cosine_similarity",
-		given("x1", x1),
-		given("x2", x2),
-		optional("dim", set.Dim),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "cosine_similarity",
+		Given("x1", x1),
+		Given("x2", x2),
+		Optional("dim", set.Dim),
+		Optional("eps", set.Eps)).One()
 }
 
 // PairwiseDistanceOptions are the arguments of PairwiseDistance that may be left out.
@@ -2421,13 +2421,13 @@ type PairwiseDistanceOptions struct {
 //
 //	pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor
 func PairwiseDistance(x1 *Tensor, x2 *Tensor, options ...PairwiseDistanceOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "pairwise_distance",
-		given("x1", x1),
-		given("x2", x2),
-		optional("p", set.P),
-		optional("eps", set.Eps),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "pairwise_distance",
+		Given("x1", x1),
+		Given("x2", x2),
+		Optional("p", set.P),
+		Optional("eps", set.Eps),
+		Optional("keepdim", set.Keepdim)).One()
 }
 
 // CdistOptions are the arguments of Cdist that may be left out.
@@ -2442,12 +2442,12 @@ type CdistOptions struct {
 //
 //	cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor
 func Cdist(x1 *Tensor, x2 *Tensor, options ...CdistOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cdist",
-		given("x1", x1),
-		given("x2", x2),
-		optional("p", set.P),
-		optional("compute_mode", set.ComputeMode)))
+	set := Last(options)
+	return Apply(nil, "cdist",
+		Given("x1", x1),
+		Given("x2", x2),
+		Optional("p", set.P),
+		Optional("compute_mode", set.ComputeMode)).One()
 }
 
 // Median applies the operator median.
@@ -2456,8 +2456,8 @@ func Cdist(x1 *Tensor, x2 *Tensor, options ...CdistOptions) (*Tensor, error) {
 //
 //	median(Tensor input) -> Tensor
 func Median(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "median",
-		given("input", input)))
+	return Apply(nil, "median",
+		Given("input", input)).One()
 }
 
 // MedianDimOptions are the arguments of MedianDim that may be left out.
@@ -2471,11 +2471,11 @@ type MedianDimOptions struct {
 //
 //	median.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func MedianDim(input *Tensor, dim int, options ...MedianDimOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "median.dim",
-		given("input", input),
-		given("dim", dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "median.dim",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // Nanmedian applies the operator nanmedian.
@@ -2484,8 +2484,8 @@ func MedianDim(input *Tensor, dim int, options ...MedianDimOptions) (values, ind
 //
 //	nanmedian(Tensor input) -> Tensor
 func Nanmedian(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "nanmedian",
-		given("input", input)))
+	return Apply(nil, "nanmedian",
+		Given("input", input)).One()
 }
 
 // NanmedianDimOptions are the arguments of NanmedianDim that may be left out.
@@ -2499,11 +2499,11 @@ type NanmedianDimOptions struct {
 //
 //	nanmedian.dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 func NanmedianDim(input *Tensor, dim int, options ...NanmedianDimOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "nanmedian.dim",
-		given("input", input),
-		given("dim", dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "nanmedian.dim",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // ModeOptions are the arguments of Mode that may be left out.
@@ -2518,11 +2518,11 @@ type ModeOptions struct {
 //
 //	mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 func Mode(input *Tensor, options ...ModeOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "mode",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "mode",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // QuantileOptions are the arguments of Quantile that may be left out.
@@ -2539,13 +2539,13 @@ type QuantileOptions struct {
 //	quantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
 //	quantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
 func Quantile(input *Tensor, q Arg, options ...QuantileOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "quantile",
-		given("input", input),
-		given("q", q),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("interpolation", set.Interpolation)))
+	set := Last(options)
+	return Apply(nil, "quantile",
+		Given("input", input),
+		Given("q", q),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("interpolation", set.Interpolation)).One()
 }
 
 // NanquantileOptions are the arguments of Nanquantile that may be left out.
@@ -2562,13 +2562,13 @@ type NanquantileOptions struct {
 //	nanquantile(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
 //	nanquantile(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor
 func Nanquantile(input *Tensor, q Arg, options ...NanquantileOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "nanquantile",
-		given("input", input),
-		given("q", q),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim),
-		optional("interpolation", set.Interpolation)))
+	set := Last(options)
+	return Apply(nil, "nanquantile",
+		Given("input", input),
+		Given("q", q),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim),
+		Optional("interpolation", set.Interpolation)).One()
 }
 
 // BincountOptions are the arguments of Bincount that may be left out.
@@ -2583,11 +2583,11 @@ type BincountOptions struct {
 //
 //	bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor
 func Bincount(input *Tensor, options ...BincountOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "bincount",
-		given("input", input),
-		optional("weights", set.Weights),
-		optional("minlength", set.Minlength)))
+	set := Last(options)
+	return Apply(nil, "bincount",
+		Given("input", input),
+		Optional("weights", set.Weights),
+		Optional("minlength", set.Minlength)).One()
 }
 
 // HistcOptions are the arguments of Histc that may be left out.
@@ -2603,12 +2603,12 @@ type HistcOptions struct {
 //
 //	histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
 func Histc(input *Tensor, options ...HistcOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "histc",
-		given("input", input),
-		optional("bins", set.Bins),
-		optional("min", set.Min),
-		optional("max", set.Max)))
+	set := Last(options)
+	return Apply(nil, "histc",
+		Given("input", input),
+		Optional("bins", set.Bins),
+		OptionalScalar("min", set.Min),
+		OptionalScalar("max", set.Max)).One()
 }
 
 // DiffOptions are the arguments of Diff that may be left out.
@@ -2625,13 +2625,13 @@ type DiffOptions struct {
 //
 //	diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
 func Diff(input *Tensor, options ...DiffOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "diff",
-		given("input", input),
-		optional("n", set.N),
-		optional("dim", set.Dim),
-		optional("prepend", set.Prepend),
-		optional("append", set.Append)))
+	set := Last(options)
+	return Apply(nil, "diff",
+		Given("input", input),
+		Optional("n", set.N),
+		Optional("dim", set.Dim),
+		Optional("prepend", set.Prepend),
+		Optional("append", set.Append)).One()
 }
 
 // CumsumOptions are the arguments of Cumsum that may be left out.
@@ -2645,11 +2645,11 @@ type CumsumOptions struct {
 //
 //	cumsum(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
 func Cumsum(input *Tensor, dim int, options ...CumsumOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cumsum",
-		given("input", input),
-		given("dim", dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "cumsum",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // CumprodOptions are the arguments of Cumprod that may be left out.
@@ -2663,11 +2663,11 @@ type CumprodOptions struct {
 //
 //	cumprod(Tensor input, int dim, *, dtype? dtype=None) -> Tensor
 func Cumprod(input *Tensor, dim int, options ...CumprodOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cumprod",
-		given("input", input),
-		given("dim", dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "cumprod",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // Logcumsumexp applies the operator logcumsumexp.
@@ -2676,9 +2676,9 @@ func Cumprod(input *Tensor, dim int, options ...CumprodOptions) (*Tensor, error)
 //
 //	logcumsumexp(Tensor input, int dim) -> Tensor
 func Logcumsumexp(input *Tensor, dim int) (*Tensor, error) {
-	return one(apply(nil, "logcumsumexp",
-		given("input", input),
-		given("dim", dim)))
+	return Apply(nil, "logcumsumexp",
+		Given("input", input),
+		Given("dim", dim)).One()
 }
 
 // Cummax applies the operator cummax.
@@ -2687,9 +2687,9 @@ func Logcumsumexp(input *Tensor, dim int) (*Tensor, error) {
 //
 //	cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)
 func Cummax(input *Tensor, dim int) (values, indices *Tensor, err error) {
-	return two(apply(nil, "cummax",
-		given("input", input),
-		given("dim", dim)))
+	return Apply(nil, "cummax",
+		Given("input", input),
+		Given("dim", dim)).Two()
 }
 
 // Cummin applies the operator cummin.
@@ -2698,9 +2698,9 @@ func Cummax(input *Tensor, dim int) (values, indices *Tensor, err error) {
 //
 //	cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)
 func Cummin(input *Tensor, dim int) (values, indices *Tensor, err error) {
-	return two(apply(nil, "cummin",
-		given("input", input),
-		given("dim", dim)))
+	return Apply(nil, "cummin",
+		Given("input", input),
+		Given("dim", dim)).Two()
 }
 
 // FlattenOptions are the arguments of Flatten that may be left out.
@@ -2715,11 +2715,11 @@ type FlattenOptions struct {
 //
 //	flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
 func Flatten(input *Tensor, options ...FlattenOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "flatten",
-		given("input", input),
-		optional("start_dim", set.StartDim),
-		optional("end_dim", set.EndDim)))
+	set := Last(options)
+	return Apply(nil, "flatten",
+		Given("input", input),
+		Optional("start_dim", set.StartDim),
+		Optional("end_dim", set.EndDim)).One()
 }
 
 // Reshape applies the operator reshape.
@@ -2728,9 +2728,9 @@ func Flatten(input *Tensor, options ...FlattenOptions) (*Tensor, error) {
 //
 //	reshape(Tensor input, int[] shape) -> Tensor
 func Reshape(input *Tensor, shape []int) (*Tensor, error) {
-	return one(apply(nil, "reshape",
-		given("input", input),
-		given("shape", shape)))
+	return Apply(nil, "reshape",
+		Given("input", input),
+		Given("shape", shape)).One()
 }
 
 // View applies the operator view.
@@ -2739,9 +2739,9 @@ func Reshape(input *Tensor, shape []int) (*Tensor, error) {
 //
 //	view(Tensor input, int[] size) -> Tensor
 func View(input *Tensor, size []int) (*Tensor, error) {
-	return one(apply(nil, "view",
-		given("input", input),
-		given("size", size)))
+	return Apply(nil, "view",
+		Given("input", input),
+		Given("size", size)).One()
 }
 
 // Transpose applies the operator transpose.
@@ -2750,10 +2750,10 @@ func View(input *Tensor, size []int) (*Tensor, error) {
 //
 //	transpose(Tensor input, int dim0, int dim1) -> Tensor
 func Transpose(input *Tensor, dim0 int, dim1 int) (*Tensor, error) {
-	return one(apply(nil, "transpose",
-		given("input", input),
-		given("dim0", dim0),
-		given("dim1", dim1)))
+	return Apply(nil, "transpose",
+		Given("input", input),
+		Given("dim0", dim0),
+		Given("dim1", dim1)).One()
 }
 
 // T applies the operator t.
@@ -2762,8 +2762,8 @@ func Transpose(input *Tensor, dim0 int, dim1 int) (*Tensor, error) {
 //
 //	t(Tensor input) -> Tensor
 func T(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "t",
-		given("input", input)))
+	return Apply(nil, "t",
+		Given("input", input)).One()
 }
 
 // Permute applies the operator permute.
@@ -2772,9 +2772,9 @@ func T(input *Tensor) (*Tensor, error) {
 //
 //	permute(Tensor input, int[] dims) -> Tensor
 func Permute(input *Tensor, dims []int) (*Tensor, error) {
-	return one(apply(nil, "permute",
-		given("input", input),
-		given("dims", dims)))
+	return Apply(nil, "permute",
+		Given("input", input),
+		Given("dims", dims)).One()
 }
 
 // Expand applies the operator expand.
@@ -2783,9 +2783,9 @@ func Permute(input *Tensor, dims []int) (*Tensor, error) {
 //
 //	expand(Tensor input, int[] size) -> Tensor
 func Expand(input *Tensor, size []int) (*Tensor, error) {
-	return one(apply(nil, "expand",
-		given("input", input),
-		given("size", size)))
+	return Apply(nil, "expand",
+		Given("input", input),
+		Given("size", size)).One()
 }
 
 // BroadcastTo applies the operator broadcast_to.
@@ -2794,9 +2794,9 @@ func Expand(input *Tensor, size []int) (*Tensor, error) {
 //
 //	broadcast_to(Tensor input, int[] size) -> Tensor
 func BroadcastTo(input *Tensor, size []int) (*Tensor, error) {
-	return one(apply(nil, "broadcast_to",
-		given("input", input),
-		given("size", size)))
+	return Apply(nil, "broadcast_to",
+		Given("input", input),
+		Given("size", size)).One()
 }
 
 // Unsqueeze applies the operator unsqueeze.
@@ -2805,9 +2805,9 @@ func BroadcastTo(input *Tensor, size []int) (*Tensor, error) {
 //
 //	unsqueeze(Tensor input, int dim) -> Tensor
 func Unsqueeze(input *Tensor, dim int) (*Tensor, error) {
-	return one(apply(nil, "unsqueeze",
-		given("input", input),
-		given("dim", dim)))
+	return Apply(nil, "unsqueeze",
+		Given("input", input),
+		Given("dim", dim)).One()
 }
 
 // SqueezeOptions are the arguments of Squeeze that may be left out.
@@ -2822,10 +2822,10 @@ type SqueezeOptions struct {
 //	squeeze(Tensor input, int? dim=None) -> Tensor
 //	squeeze(Tensor input, int[] dim) -> Tensor
 func Squeeze(input *Tensor, options ...SqueezeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "squeeze",
-		given("input", input),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "squeeze",
+		Given("input", input),
+		Optional("dim", set.Dim)).One()
 }
 
 // Narrow applies the operator narrow.
@@ -2834,11 +2834,11 @@ func Squeeze(input *Tensor, options ...SqueezeOptions) (*Tensor, error) {
 //
 //	narrow(Tensor input, int dim, int start, int length) -> Tensor
 func Narrow(input *Tensor, dim int, start int, length int) (*Tensor, error) {
-	return one(apply(nil, "narrow",
-		given("input", input),
-		given("dim", dim),
-		given("start", start),
-		given("length", length)))
+	return Apply(nil, "narrow",
+		Given("input", input),
+		Given("dim", dim),
+		Given("start", start),
+		Given("length", length)).One()
 }
 
 // ContiguousOptions are the arguments of Contiguous that may be left out.
@@ -2852,10 +2852,10 @@ type ContiguousOptions struct {
 //
 //	contiguous(Tensor input, *, MemoryFormat memory_format=contiguous_format) -> Tensor
 func Contiguous(input *Tensor, options ...ContiguousOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "contiguous",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "contiguous",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // CloneOptions are the arguments of Clone that may be left out.
@@ -2869,10 +2869,10 @@ type CloneOptions struct {
 //
 //	clone(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Clone(input *Tensor, options ...CloneOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "clone",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "clone",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // ToOptions are the arguments of To that may be left out.
@@ -2892,14 +2892,14 @@ type ToOptions struct {
 //	to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor
 //	to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor
 func To(input *Tensor, options ...ToOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "to",
-		given("input", input),
-		optional("device", set.Device),
-		optional("dtype", set.Dtype),
-		optional("non_blocking", set.NonBlocking),
-		optional("copy", set.Copy),
-		optional("other", set.Other)))
+	set := Last(options)
+	return Apply(nil, "to",
+		Given("input", input),
+		Optional("device", set.Device),
+		Optional("dtype", set.Dtype),
+		Optional("non_blocking", set.NonBlocking),
+		Optional("copy", set.Copy),
+		Optional("other", set.Other)).One()
 }
 
 // CatOptions are the arguments of Cat that may be left out.
@@ -2913,10 +2913,10 @@ type CatOptions struct {
 //
 //	cat(Tensor[] tensors, int dim=0) -> Tensor
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cat",
-		given("tensors", tensors),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "cat",
+		Given("tensors", tensors),
+		Optional("dim", set.Dim)).One()
 }
 
 // SliceScatterOptions are the arguments of SliceScatter that may be left out.
@@ -2933,14 +2933,14 @@ type SliceScatterOptions struct {
 //
 //	slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
 func SliceScatter(input *Tensor, src *Tensor, options ...SliceScatterOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "slice_scatter",
-		given("input", input),
-		given("src", src),
-		optional("dim", set.Dim),
-		optional("start", set.Start),
-		optional("end", set.End),
-		optional("step", set.Step)))
+	set := Last(options)
+	return Apply(nil, "slice_scatter",
+		Given("input", input),
+		Given("src", src),
+		Optional("dim", set.Dim),
+		Optional("start", set.Start),
+		Optional("end", set.End),
+		Optional("step", set.Step)).One()
 }
 
 // GatherOptions are the arguments of Gather that may be left out.
@@ -2954,12 +2954,12 @@ type GatherOptions struct {
 //
 //	gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
 func Gather(input *Tensor, dim int, index *Tensor, options ...GatherOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "gather",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		optional("sparse_grad", set.SparseGrad)))
+	set := Last(options)
+	return Apply(nil, "gather",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Optional("sparse_grad", set.SparseGrad)).One()
 }
 
 // Scatter applies the operator scatter.
@@ -2968,11 +2968,11 @@ func Gather(input *Tensor, dim int, index *Tensor, options ...GatherOptions) (*T
 //
 //	scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 func Scatter(input *Tensor, dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	return one(apply(nil, "scatter",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("src", src)))
+	return Apply(nil, "scatter",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("src", src)).One()
 }
 
 // ScatterAdd applies the operator scatter_add.
@@ -2981,11 +2981,11 @@ func Scatter(input *Tensor, dim int, index *Tensor, src *Tensor) (*Tensor, error
 //
 //	scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 func ScatterAdd(input *Tensor, dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	return one(apply(nil, "scatter_add",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("src", src)))
+	return Apply(nil, "scatter_add",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("src", src)).One()
 }
 
 // BoolOptions are the arguments of Bool that may be left out.
@@ -2999,10 +2999,10 @@ type BoolOptions struct {
 //
 //	bool(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Bool(input *Tensor, options ...BoolOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "bool",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "bool",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // ByteOptions are the arguments of Byte that may be left out.
@@ -3016,10 +3016,10 @@ type ByteOptions struct {
 //
 //	byte(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Byte(input *Tensor, options ...ByteOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "byte",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "byte",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // CharOptions are the arguments of Char that may be left out.
@@ -3033,10 +3033,10 @@ type CharOptions struct {
 //
 //	char(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Char(input *Tensor, options ...CharOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "char",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "char",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // ShortOptions are the arguments of Short that may be left out.
@@ -3050,10 +3050,10 @@ type ShortOptions struct {
 //
 //	short(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Short(input *Tensor, options ...ShortOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "short",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "short",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // IntOptions are the arguments of Int that may be left out.
@@ -3067,10 +3067,10 @@ type IntOptions struct {
 //
 //	int(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Int(input *Tensor, options ...IntOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "int",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "int",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // LongOptions are the arguments of Long that may be left out.
@@ -3084,10 +3084,10 @@ type LongOptions struct {
 //
 //	long(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Long(input *Tensor, options ...LongOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "long",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "long",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // HalfOptions are the arguments of Half that may be left out.
@@ -3101,10 +3101,10 @@ type HalfOptions struct {
 //
 //	half(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Half(input *Tensor, options ...HalfOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "half",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "half",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // Bfloat16Options are the arguments of Bfloat16 that may be left out.
@@ -3118,10 +3118,10 @@ type Bfloat16Options struct {
 //
 //	bfloat16(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Bfloat16(input *Tensor, options ...Bfloat16Options) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "bfloat16",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "bfloat16",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // FloatOptions are the arguments of Float that may be left out.
@@ -3135,10 +3135,10 @@ type FloatOptions struct {
 //
 //	float(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Float(input *Tensor, options ...FloatOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "float",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "float",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // DoubleOptions are the arguments of Double that may be left out.
@@ -3152,10 +3152,10 @@ type DoubleOptions struct {
 //
 //	double(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Double(input *Tensor, options ...DoubleOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "double",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "double",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // CfloatOptions are the arguments of Cfloat that may be left out.
@@ -3169,10 +3169,10 @@ type CfloatOptions struct {
 //
 //	cfloat(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Cfloat(input *Tensor, options ...CfloatOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cfloat",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "cfloat",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // CdoubleOptions are the arguments of Cdouble that may be left out.
@@ -3186,10 +3186,10 @@ type CdoubleOptions struct {
 //
 //	cdouble(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor
 func Cdouble(input *Tensor, options ...CdoubleOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cdouble",
-		given("input", input),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "cdouble",
+		Given("input", input),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // Getitem applies the operator getitem.
@@ -3198,9 +3198,9 @@ func Cdouble(input *Tensor, options ...CdoubleOptions) (*Tensor, error) {
 //
 //	getitem(Tensor input, Index index) -> Tensor
 func Getitem(input *Tensor, index Index) (*Tensor, error) {
-	return one(apply(nil, "getitem",
-		given("input", input),
-		given("index", index)))
+	return Apply(nil, "getitem",
+		Given("input", input),
+		Given("index", index)).One()
 }
 
 // Setitem applies the operator setitem.
@@ -3210,10 +3210,10 @@ func Getitem(input *Tensor, index Index) (*Tensor, error) {
 //	setitem(Tensor input, Index index, Tensor value) -> Tensor
 //	setitem(Tensor input, Index index, Scalar value) -> Tensor
 func Setitem(input *Tensor, index Index, value Arg) (*Tensor, error) {
-	return one(apply(nil, "setitem",
-		given("input", input),
-		given("index", index),
-		given("value", value)))
+	return Apply(nil, "setitem",
+		Given("input", input),
+		Given("index", index),
+		Given("value", value)).One()
 }
 
 // Select applies the operator select.
@@ -3222,10 +3222,10 @@ func Setitem(input *Tensor, index Index, value Arg) (*Tensor, error) {
 //
 //	select(Tensor input, int dim, int index) -> Tensor
 func Select(input *Tensor, dim int, index int) (*Tensor, error) {
-	return one(apply(nil, "select",
-		given("input", input),
-		given("dim", dim),
-		given("index", index)))
+	return Apply(nil, "select",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index)).One()
 }
 
 // DiagonalOptions are the arguments of Diagonal that may be left out.
@@ -3241,12 +3241,12 @@ type DiagonalOptions struct {
 //
 //	diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor
 func Diagonal(input *Tensor, options ...DiagonalOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "diagonal",
-		given("input", input),
-		optional("offset", set.Offset),
-		optional("dim1", set.Dim1),
-		optional("dim2", set.Dim2)))
+	set := Last(options)
+	return Apply(nil, "diagonal",
+		Given("input", input),
+		Optional("offset", set.Offset),
+		Optional("dim1", set.Dim1),
+		Optional("dim2", set.Dim2)).One()
 }
 
 // Unfold applies the operator unfold.
@@ -3255,11 +3255,11 @@ func Diagonal(input *Tensor, options ...DiagonalOptions) (*Tensor, error) {
 //
 //	unfold(Tensor input, int dimension, int size, int step) -> Tensor
 func Unfold(input *Tensor, dimension int, size int, step int) (*Tensor, error) {
-	return one(apply(nil, "unfold",
-		given("input", input),
-		given("dimension", dimension),
-		given("size", size),
-		given("step", step)))
+	return Apply(nil, "unfold",
+		Given("input", input),
+		Given("dimension", dimension),
+		Given("size", size),
+		Given("step", step)).One()
 }
 
 // Movedim applies the operator movedim.
@@ -3269,10 +3269,10 @@ func Unfold(input *Tensor, dimension int, size int, step int) (*Tensor, error) {
 //	movedim(Tensor input, int[] source, int[] destination) -> Tensor
 //	movedim(Tensor input, int source, int destination) -> Tensor
 func Movedim(input *Tensor, source Arg, destination Arg) (*Tensor, error) {
-	return one(apply(nil, "movedim",
-		given("input", input),
-		given("source", source),
-		given("destination", destination)))
+	return Apply(nil, "movedim",
+		Given("input", input),
+		Given("source", source),
+		Given("destination", destination)).One()
 }
 
 // Unflatten applies the operator unflatten.
@@ -3281,10 +3281,10 @@ func Movedim(input *Tensor, source Arg, destination Arg) (*Tensor, error) {
 //
 //	unflatten(Tensor input, int dim, int[] sizes) -> Tensor
 func Unflatten(input *Tensor, dim int, sizes []int) (*Tensor, error) {
-	return one(apply(nil, "unflatten",
-		given("input", input),
-		given("dim", dim),
-		given("sizes", sizes)))
+	return Apply(nil, "unflatten",
+		Given("input", input),
+		Given("dim", dim),
+		Given("sizes", sizes)).One()
 }
 
 // Ravel applies the operator ravel.
@@ -3293,8 +3293,8 @@ func Unflatten(input *Tensor, dim int, sizes []int) (*Tensor, error) {
 //
 //	ravel(Tensor input) -> Tensor
 func Ravel(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "ravel",
-		given("input", input)))
+	return Apply(nil, "ravel",
+		Given("input", input)).One()
 }
 
 // TAttribute applies the operator T.
@@ -3303,8 +3303,8 @@ func Ravel(input *Tensor) (*Tensor, error) {
 //
 //	T(Tensor input) -> Tensor
 func TAttribute(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "T",
-		given("input", input)))
+	return Apply(nil, "T",
+		Given("input", input)).One()
 }
 
 // MT applies the operator mT.
@@ -3313,8 +3313,8 @@ func TAttribute(input *Tensor) (*Tensor, error) {
 //
 //	mT(Tensor input) -> Tensor
 func MT(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "mT",
-		given("input", input)))
+	return Apply(nil, "mT",
+		Given("input", input)).One()
 }
 
 // H applies the operator H.
@@ -3323,8 +3323,8 @@ func MT(input *Tensor) (*Tensor, error) {
 //
 //	H(Tensor input) -> Tensor
 func H(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "H",
-		given("input", input)))
+	return Apply(nil, "H",
+		Given("input", input)).One()
 }
 
 // MH applies the operator mH.
@@ -3333,8 +3333,8 @@ func H(input *Tensor) (*Tensor, error) {
 //
 //	mH(Tensor input) -> Tensor
 func MH(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "mH",
-		given("input", input)))
+	return Apply(nil, "mH",
+		Given("input", input)).One()
 }
 
 // ViewAs applies the operator view_as.
@@ -3343,9 +3343,9 @@ func MH(input *Tensor) (*Tensor, error) {
 //
 //	view_as(Tensor input, Tensor other) -> Tensor
 func ViewAs(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "view_as",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "view_as",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // ReshapeAs applies the operator reshape_as.
@@ -3354,9 +3354,9 @@ func ViewAs(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	reshape_as(Tensor input, Tensor other) -> Tensor
 func ReshapeAs(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "reshape_as",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "reshape_as",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // ExpandAs applies the operator expand_as.
@@ -3365,9 +3365,9 @@ func ReshapeAs(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	expand_as(Tensor input, Tensor other) -> Tensor
 func ExpandAs(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "expand_as",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "expand_as",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // TypeAs applies the operator type_as.
@@ -3376,9 +3376,9 @@ func ExpandAs(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	type_as(Tensor input, Tensor other) -> Tensor
 func TypeAs(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "type_as",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "type_as",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // DiagonalScatterOptions are the arguments of DiagonalScatter that may be left out.
@@ -3394,13 +3394,13 @@ type DiagonalScatterOptions struct {
 //
 //	diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor
 func DiagonalScatter(input *Tensor, src *Tensor, options ...DiagonalScatterOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "diagonal_scatter",
-		given("input", input),
-		given("src", src),
-		optional("offset", set.Offset),
-		optional("dim1", set.Dim1),
-		optional("dim2", set.Dim2)))
+	set := Last(options)
+	return Apply(nil, "diagonal_scatter",
+		Given("input", input),
+		Given("src", src),
+		Optional("offset", set.Offset),
+		Optional("dim1", set.Dim1),
+		Optional("dim2", set.Dim2)).One()
 }
 
 // SelectScatter applies the operator select_scatter.
@@ -3409,11 +3409,11 @@ func DiagonalScatter(input *Tensor, src *Tensor, options ...DiagonalScatterOptio
 //
 //	select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor
 func SelectScatter(input *Tensor, src *Tensor, dim int, index int) (*Tensor, error) {
-	return one(apply(nil, "select_scatter",
-		given("input", input),
-		given("src", src),
-		given("dim", dim),
-		given("index", index)))
+	return Apply(nil, "select_scatter",
+		Given("input", input),
+		Given("src", src),
+		Given("dim", dim),
+		Given("index", index)).One()
 }
 
 // AsStridedOptions are the arguments of AsStrided that may be left out.
@@ -3427,12 +3427,12 @@ type AsStridedOptions struct {
 //
 //	as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor
 func AsStrided(input *Tensor, size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "as_strided",
-		given("input", input),
-		given("size", size),
-		given("stride", stride),
-		optional("storage_offset", set.StorageOffset)))
+	set := Last(options)
+	return Apply(nil, "as_strided",
+		Given("input", input),
+		Given("size", size),
+		Given("stride", stride),
+		Optional("storage_offset", set.StorageOffset)).One()
 }
 
 // SplitOptions are the arguments of Split that may be left out.
@@ -3447,11 +3447,11 @@ type SplitOptions struct {
 //	split(Tensor input, int[] split_size, int dim=0) -> Tensor[]
 //	split(Tensor input, int split_size, int dim=0) -> Tensor[]
 func Split(input *Tensor, splitSize Arg, options ...SplitOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "split",
-		given("input", input),
-		given("split_size", splitSize),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "split",
+		Given("input", input),
+		Given("split_size", splitSize),
+		Optional("dim", set.Dim)).All()
 }
 
 // SplitSectionsOptions are the arguments of SplitSections that may be left out.
@@ -3466,11 +3466,11 @@ type SplitSectionsOptions struct {
 //	split.sections(Tensor tensor, int[] split_size_or_sections, int dim=0) -> Tensor[]
 //	split.sections(Tensor tensor, int split_size_or_sections, int dim=0) -> Tensor[]
 func SplitSections(tensor *Tensor, splitSizeOrSections Arg, options ...SplitSectionsOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "split.sections",
-		given("tensor", tensor),
-		given("split_size_or_sections", splitSizeOrSections),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "split.sections",
+		Given("tensor", tensor),
+		Given("split_size_or_sections", splitSizeOrSections),
+		Optional("dim", set.Dim)).All()
 }
 
 // SplitWithSizesOptions are the arguments of SplitWithSizes that may be left out.
@@ -3484,11 +3484,11 @@ type SplitWithSizesOptions struct {
 //
 //	split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
 func SplitWithSizes(input *Tensor, splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "split_with_sizes",
-		given("input", input),
-		given("split_sizes", splitSizes),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "split_with_sizes",
+		Given("input", input),
+		Given("split_sizes", splitSizes),
+		Optional("dim", set.Dim)).All()
 }
 
 // ChunkOptions are the arguments of Chunk that may be left out.
@@ -3502,11 +3502,11 @@ type ChunkOptions struct {
 //
 //	chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
 func Chunk(input *Tensor, chunks int, options ...ChunkOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "chunk",
-		given("input", input),
-		given("chunks", chunks),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "chunk",
+		Given("input", input),
+		Given("chunks", chunks),
+		Optional("dim", set.Dim)).All()
 }
 
 // UnbindOptions are the arguments of Unbind that may be left out.
@@ -3520,10 +3520,10 @@ type UnbindOptions struct {
 //
 //	unbind(Tensor input, int dim=0) -> Tensor[]
 func Unbind(input *Tensor, options ...UnbindOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "unbind",
-		given("input", input),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "unbind",
+		Given("input", input),
+		Optional("dim", set.Dim)).All()
 }
 
 // TensorSplitOptions are the arguments of TensorSplit that may be left out.
@@ -3537,11 +3537,11 @@ type TensorSplitOptions struct {
 //
 //	tensor_split(Tensor input, int[] indices, int dim=0) -> Tensor[]
 func TensorSplit(input *Tensor, indices []int, options ...TensorSplitOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "tensor_split",
-		given("input", input),
-		given("indices", indices),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "tensor_split",
+		Given("input", input),
+		Given("indices", indices),
+		Optional("dim", set.Dim)).All()
 }
 
 // TensorSplitSectionsOptions are the arguments of TensorSplitSections that may be left out.
@@ -3555,11 +3555,11 @@ type TensorSplitSectionsOptions struct {
 //
 //	tensor_split.sections(Tensor input, int sections, int dim=0) -> Tensor[]
 func TensorSplitSections(input *Tensor, sections int, options ...TensorSplitSectionsOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "tensor_split.sections",
-		given("input", input),
-		given("sections", sections),
-		optional("dim", set.Dim))
+	set := Last(options)
+	return Apply(nil, "tensor_split.sections",
+		Given("input", input),
+		Given("sections", sections),
+		Optional("dim", set.Dim)).All()
 }
 
 // Hsplit applies the operator hsplit.
@@ -3568,9 +3568,9 @@ func TensorSplitSections(input *Tensor, sections int, options ...TensorSplitSect
 //
 //	hsplit(Tensor input, int sections) -> Tensor[]
 func Hsplit(input *Tensor, sections int) ([]*Tensor, error) {
-	return apply(nil, "hsplit",
-		given("input", input),
-		given("sections", sections))
+	return Apply(nil, "hsplit",
+		Given("input", input),
+		Given("sections", sections)).All()
 }
 
 // Vsplit applies the operator vsplit.
@@ -3579,9 +3579,9 @@ func Hsplit(input *Tensor, sections int) ([]*Tensor, error) {
 //
 //	vsplit(Tensor input, int sections) -> Tensor[]
 func Vsplit(input *Tensor, sections int) ([]*Tensor, error) {
-	return apply(nil, "vsplit",
-		given("input", input),
-		given("sections", sections))
+	return Apply(nil, "vsplit",
+		Given("input", input),
+		Given("sections", sections)).All()
 }
 
 // Dsplit applies the operator dsplit.
@@ -3590,9 +3590,9 @@ func Vsplit(input *Tensor, sections int) ([]*Tensor, error) {
 //
 //	dsplit(Tensor input, int sections) -> Tensor[]
 func Dsplit(input *Tensor, sections int) ([]*Tensor, error) {
-	return apply(nil, "dsplit",
-		given("input", input),
-		given("sections", sections))
+	return Apply(nil, "dsplit",
+		Given("input", input),
+		Given("sections", sections)).All()
 }
 
 // HsplitIndices applies the operator hsplit.indices.
@@ -3601,9 +3601,9 @@ func Dsplit(input *Tensor, sections int) ([]*Tensor, error) {
 //
 //	hsplit.indices(Tensor input, int[] indices) -> Tensor[]
 func HsplitIndices(input *Tensor, indices []int) ([]*Tensor, error) {
-	return apply(nil, "hsplit.indices",
-		given("input", input),
-		given("indices", indices))
+	return Apply(nil, "hsplit.indices",
+		Given("input", input),
+		Given("indices", indices)).All()
 }
 
 // VsplitIndices applies the operator vsplit.indices.
@@ -3612,9 +3612,9 @@ func HsplitIndices(input *Tensor, indices []int) ([]*Tensor, error) {
 //
 //	vsplit.indices(Tensor input, int[] indices) -> Tensor[]
 func VsplitIndices(input *Tensor, indices []int) ([]*Tensor, error) {
-	return apply(nil, "vsplit.indices",
-		given("input", input),
-		given("indices", indices))
+	return Apply(nil, "vsplit.indices",
+		Given("input", input),
+		Given("indices", indices)).All()
 }
 
 // DsplitIndices applies the operator dsplit.indices.
@@ -3623,9 +3623,9 @@ func VsplitIndices(input *Tensor, indices []int) ([]*Tensor, error) {
 //
 //	dsplit.indices(Tensor input, int[] indices) -> Tensor[]
 func DsplitIndices(input *Tensor, indices []int) ([]*Tensor, error) {
-	return apply(nil, "dsplit.indices",
-		given("input", input),
-		given("indices", indices))
+	return Apply(nil, "dsplit.indices",
+		Given("input", input),
+		Given("indices", indices)).All()
 }
 
 // StackOptions are the arguments of Stack that may be left out.
@@ -3639,10 +3639,10 @@ type StackOptions struct {
 //
 //	stack(Tensor[] tensors, int dim=0) -> Tensor
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "stack",
-		given("tensors", tensors),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "stack",
+		Given("tensors", tensors),
+		Optional("dim", set.Dim)).One()
 }
 
 // Hstack applies the operator hstack.
@@ -3651,8 +3651,8 @@ func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 //
 //	hstack(Tensor[] tensors) -> Tensor
 func Hstack(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "hstack",
-		given("tensors", tensors)))
+	return Apply(nil, "hstack",
+		Given("tensors", tensors)).One()
 }
 
 // Vstack applies the operator vstack.
@@ -3661,8 +3661,8 @@ func Hstack(tensors []*Tensor) (*Tensor, error) {
 //
 //	vstack(Tensor[] tensors) -> Tensor
 func Vstack(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "vstack",
-		given("tensors", tensors)))
+	return Apply(nil, "vstack",
+		Given("tensors", tensors)).One()
 }
 
 // Dstack applies the operator dstack.
@@ -3671,8 +3671,8 @@ func Vstack(tensors []*Tensor) (*Tensor, error) {
 //
 //	dstack(Tensor[] tensors) -> Tensor
 func Dstack(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "dstack",
-		given("tensors", tensors)))
+	return Apply(nil, "dstack",
+		Given("tensors", tensors)).One()
 }
 
 // ColumnStack applies the operator column_stack.
@@ -3681,8 +3681,8 @@ func Dstack(tensors []*Tensor) (*Tensor, error) {
 //
 //	column_stack(Tensor[] tensors) -> Tensor
 func ColumnStack(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "column_stack",
-		given("tensors", tensors)))
+	return Apply(nil, "column_stack",
+		Given("tensors", tensors)).One()
 }
 
 // Atleast1D applies the operator atleast_1d.
@@ -3691,8 +3691,8 @@ func ColumnStack(tensors []*Tensor) (*Tensor, error) {
 //
 //	atleast_1d(Tensor input) -> Tensor
 func Atleast1D(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "atleast_1d",
-		given("input", input)))
+	return Apply(nil, "atleast_1d",
+		Given("input", input)).One()
 }
 
 // Atleast1DList applies the operator atleast_1d.list.
@@ -3701,8 +3701,8 @@ func Atleast1D(input *Tensor) (*Tensor, error) {
 //
 //	atleast_1d.list(Tensor[] tensors) -> Tensor[]
 func Atleast1DList(tensors []*Tensor) ([]*Tensor, error) {
-	return apply(nil, "atleast_1d.list",
-		given("tensors", tensors))
+	return Apply(nil, "atleast_1d.list",
+		Given("tensors", tensors)).All()
 }
 
 // Atleast2D applies the operator atleast_2d.
@@ -3711,8 +3711,8 @@ func Atleast1DList(tensors []*Tensor) ([]*Tensor, error) {
 //
 //	atleast_2d(Tensor input) -> Tensor
 func Atleast2D(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "atleast_2d",
-		given("input", input)))
+	return Apply(nil, "atleast_2d",
+		Given("input", input)).One()
 }
 
 // Atleast2DList applies the operator atleast_2d.list.
@@ -3721,8 +3721,8 @@ func Atleast2D(input *Tensor) (*Tensor, error) {
 //
 //	atleast_2d.list(Tensor[] tensors) -> Tensor[]
 func Atleast2DList(tensors []*Tensor) ([]*Tensor, error) {
-	return apply(nil, "atleast_2d.list",
-		given("tensors", tensors))
+	return Apply(nil, "atleast_2d.list",
+		Given("tensors", tensors)).All()
 }
 
 // Atleast3D applies the operator atleast_3d.
@@ -3731,8 +3731,8 @@ func Atleast2DList(tensors []*Tensor) ([]*Tensor, error) {
 //
 //	atleast_3d(Tensor input) -> Tensor
 func Atleast3D(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "atleast_3d",
-		given("input", input)))
+	return Apply(nil, "atleast_3d",
+		Given("input", input)).One()
 }
 
 // Atleast3DList applies the operator atleast_3d.list.
@@ -3741,8 +3741,8 @@ func Atleast3D(input *Tensor) (*Tensor, error) {
 //
 //	atleast_3d.list(Tensor[] tensors) -> Tensor[]
 func Atleast3DList(tensors []*Tensor) ([]*Tensor, error) {
-	return apply(nil, "atleast_3d.list",
-		given("tensors", tensors))
+	return Apply(nil, "atleast_3d.list",
+		Given("tensors", tensors)).All()
 }
 
 // MeshgridOptions are the arguments of Meshgrid that may be left out.
@@ -3756,10 +3756,10 @@ type MeshgridOptions struct {
 //
 //	meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]
 func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "meshgrid",
-		given("tensors", tensors),
-		optional("indexing", set.Indexing))
+	set := Last(options)
+	return Apply(nil, "meshgrid",
+		Given("tensors", tensors),
+		Optional("indexing", set.Indexing)).All()
 }
 
 // BroadcastTensors applies the operator broadcast_tensors.
@@ -3768,8 +3768,8 @@ func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) ([]*Tensor, error) 
 //
 //	broadcast_tensors(Tensor[] tensors) -> Tensor[]
 func BroadcastTensors(tensors []*Tensor) ([]*Tensor, error) {
-	return apply(nil, "broadcast_tensors",
-		given("tensors", tensors))
+	return Apply(nil, "broadcast_tensors",
+		Given("tensors", tensors)).All()
 }
 
 // BlockDiag applies the operator block_diag.
@@ -3778,8 +3778,8 @@ func BroadcastTensors(tensors []*Tensor) ([]*Tensor, error) {
 //
 //	block_diag(Tensor[] tensors) -> Tensor
 func BlockDiag(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "block_diag",
-		given("tensors", tensors)))
+	return Apply(nil, "block_diag",
+		Given("tensors", tensors)).One()
 }
 
 // CartesianProd applies the operator cartesian_prod.
@@ -3788,8 +3788,8 @@ func BlockDiag(tensors []*Tensor) (*Tensor, error) {
 //
 //	cartesian_prod(Tensor[] tensors) -> Tensor
 func CartesianProd(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "cartesian_prod",
-		given("tensors", tensors)))
+	return Apply(nil, "cartesian_prod",
+		Given("tensors", tensors)).One()
 }
 
 // CombinationsOptions are the arguments of Combinations that may be left out.
@@ -3804,11 +3804,11 @@ type CombinationsOptions struct {
 //
 //	combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor
 func Combinations(input *Tensor, options ...CombinationsOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "combinations",
-		given("input", input),
-		optional("r", set.R),
-		optional("with_replacement", set.WithReplacement)))
+	set := Last(options)
+	return Apply(nil, "combinations",
+		Given("input", input),
+		Optional("r", set.R),
+		Optional("with_replacement", set.WithReplacement)).One()
 }
 
 // VanderOptions are the arguments of Vander that may be left out.
@@ -3823,11 +3823,11 @@ type VanderOptions struct {
 //
 //	vander(Tensor x, int? N=None, bool increasing=False) -> Tensor
 func Vander(x *Tensor, options ...VanderOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "vander",
-		given("x", x),
-		optional("N", set.N),
-		optional("increasing", set.Increasing)))
+	set := Last(options)
+	return Apply(nil, "vander",
+		Given("x", x),
+		Optional("N", set.N),
+		Optional("increasing", set.Increasing)).One()
 }
 
 // DiagEmbedOptions are the arguments of DiagEmbed that may be left out.
@@ -3843,12 +3843,12 @@ type DiagEmbedOptions struct {
 //
 //	diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
 func DiagEmbed(input *Tensor, options ...DiagEmbedOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "diag_embed",
-		given("input", input),
-		optional("offset", set.Offset),
-		optional("dim1", set.Dim1),
-		optional("dim2", set.Dim2)))
+	set := Last(options)
+	return Apply(nil, "diag_embed",
+		Given("input", input),
+		Optional("offset", set.Offset),
+		Optional("dim1", set.Dim1),
+		Optional("dim2", set.Dim2)).One()
 }
 
 // Flip applies the operator flip.
@@ -3857,9 +3857,9 @@ func DiagEmbed(input *Tensor, options ...DiagEmbedOptions) (*Tensor, error) {
 //
 //	flip(Tensor input, int[] dims) -> Tensor
 func Flip(input *Tensor, dims []int) (*Tensor, error) {
-	return one(apply(nil, "flip",
-		given("input", input),
-		given("dims", dims)))
+	return Apply(nil, "flip",
+		Given("input", input),
+		Given("dims", dims)).One()
 }
 
 // Fliplr applies the operator fliplr.
@@ -3868,8 +3868,8 @@ func Flip(input *Tensor, dims []int) (*Tensor, error) {
 //
 //	fliplr(Tensor input) -> Tensor
 func Fliplr(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "fliplr",
-		given("input", input)))
+	return Apply(nil, "fliplr",
+		Given("input", input)).One()
 }
 
 // Flipud applies the operator flipud.
@@ -3878,8 +3878,8 @@ func Fliplr(input *Tensor) (*Tensor, error) {
 //
 //	flipud(Tensor input) -> Tensor
 func Flipud(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "flipud",
-		given("input", input)))
+	return Apply(nil, "flipud",
+		Given("input", input)).One()
 }
 
 // Rot90Options are the arguments of Rot90 that may be left out.
@@ -3894,11 +3894,11 @@ type Rot90Options struct {
 //
 //	rot90(Tensor input, int k=1, int[] dims=[0, 1]) -> Tensor
 func Rot90(input *Tensor, options ...Rot90Options) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rot90",
-		given("input", input),
-		optional("k", set.K),
-		optional("dims", set.Dims)))
+	set := Last(options)
+	return Apply(nil, "rot90",
+		Given("input", input),
+		Optional("k", set.K),
+		Optional("dims", set.Dims)).One()
 }
 
 // RollOptions are the arguments of Roll that may be left out.
@@ -3912,11 +3912,11 @@ type RollOptions struct {
 //
 //	roll(Tensor input, int[1] shifts, int[1]? dims=[]) -> Tensor
 func Roll(input *Tensor, shifts []int, options ...RollOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "roll",
-		given("input", input),
-		given("shifts", shifts),
-		optional("dims", set.Dims)))
+	set := Last(options)
+	return Apply(nil, "roll",
+		Given("input", input),
+		Given("shifts", shifts),
+		Optional("dims", set.Dims)).One()
 }
 
 // Repeat applies the operator repeat.
@@ -3925,9 +3925,9 @@ func Roll(input *Tensor, shifts []int, options ...RollOptions) (*Tensor, error) 
 //
 //	repeat(Tensor input, int[] repeats) -> Tensor
 func Repeat(input *Tensor, repeats []int) (*Tensor, error) {
-	return one(apply(nil, "repeat",
-		given("input", input),
-		given("repeats", repeats)))
+	return Apply(nil, "repeat",
+		Given("input", input),
+		Given("repeats", repeats)).One()
 }
 
 // Tile applies the operator tile.
@@ -3936,9 +3936,9 @@ func Repeat(input *Tensor, repeats []int) (*Tensor, error) {
 //
 //	tile(Tensor input, int[] dims) -> Tensor
 func Tile(input *Tensor, dims []int) (*Tensor, error) {
-	return one(apply(nil, "tile",
-		given("input", input),
-		given("dims", dims)))
+	return Apply(nil, "tile",
+		Given("input", input),
+		Given("dims", dims)).One()
 }
 
 // RepeatInterleaveOptions are the arguments of RepeatInterleave that may be left out.
@@ -3954,12 +3954,12 @@ type RepeatInterleaveOptions struct {
 //	repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None) -> Tensor
 //	repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor
 func RepeatInterleave(input *Tensor, repeats Arg, options ...RepeatInterleaveOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "repeat_interleave",
-		given("input", input),
-		given("repeats", repeats),
-		optional("dim", set.Dim),
-		optional("output_size", set.OutputSize)))
+	set := Last(options)
+	return Apply(nil, "repeat_interleave",
+		Given("input", input),
+		Given("repeats", repeats),
+		Optional("dim", set.Dim),
+		Optional("output_size", set.OutputSize)).One()
 }
 
 // PadOptions are the arguments of Pad that may be left out.
@@ -3974,12 +3974,12 @@ type PadOptions struct {
 //
 //	pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor
 func Pad(input *Tensor, pad []int, options ...PadOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "pad",
-		given("input", input),
-		given("pad", pad),
-		optional("mode", set.Mode),
-		optional("value", set.Value)))
+	set := Last(options)
+	return Apply(nil, "pad",
+		Given("input", input),
+		Given("pad", pad),
+		Optional("mode", set.Mode),
+		OptionalScalar("value", set.Value)).One()
 }
 
 // ConstantPadNdOptions are the arguments of ConstantPadNd that may be left out.
@@ -3993,11 +3993,11 @@ type ConstantPadNdOptions struct {
 //
 //	constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
 func ConstantPadNd(input *Tensor, pad []int, options ...ConstantPadNdOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "constant_pad_nd",
-		given("input", input),
-		given("pad", pad),
-		optional("value", set.Value)))
+	set := Last(options)
+	return Apply(nil, "constant_pad_nd",
+		Given("input", input),
+		Given("pad", pad),
+		OptionalScalar("value", set.Value)).One()
 }
 
 // ZerosOptions are the arguments of Zeros that may be left out.
@@ -4013,12 +4013,12 @@ type ZerosOptions struct {
 //
 //	zeros(int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Zeros(size []int, options ...ZerosOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "zeros",
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "zeros",
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // OnesOptions are the arguments of Ones that may be left out.
@@ -4034,12 +4034,12 @@ type OnesOptions struct {
 //
 //	ones(int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Ones(size []int, options ...OnesOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "ones",
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "ones",
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // ZerosLikeOptions are the arguments of ZerosLike that may be left out.
@@ -4056,13 +4056,13 @@ type ZerosLikeOptions struct {
 //
 //	zeros_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "zeros_like",
-		given("input", input),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "zeros_like",
+		Given("input", input),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // OnesLikeOptions are the arguments of OnesLike that may be left out.
@@ -4079,13 +4079,13 @@ type OnesLikeOptions struct {
 //
 //	ones_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func OnesLike(input *Tensor, options ...OnesLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "ones_like",
-		given("input", input),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "ones_like",
+		Given("input", input),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // NewZerosOptions are the arguments of NewZeros that may be left out.
@@ -4101,13 +4101,13 @@ type NewZerosOptions struct {
 //
 //	new_zeros(Tensor input, int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func NewZeros(input *Tensor, size []int, options ...NewZerosOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "new_zeros",
-		given("input", input),
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(nil, "new_zeros",
+		Given("input", input),
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // NewOnesOptions are the arguments of NewOnes that may be left out.
@@ -4123,13 +4123,13 @@ type NewOnesOptions struct {
 //
 //	new_ones(Tensor input, int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func NewOnes(input *Tensor, size []int, options ...NewOnesOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "new_ones",
-		given("input", input),
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(nil, "new_ones",
+		Given("input", input),
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // FullOptions are the arguments of Full that may be left out.
@@ -4145,13 +4145,13 @@ type FullOptions struct {
 //
 //	full(int[] size, Scalar fill_value, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Full(size []int, fillValue Scalar, options ...FullOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "full",
-		given("size", size),
-		given("fill_value", fillValue),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "full",
+		Given("size", size),
+		Given("fill_value", fillValue),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // FullLikeOptions are the arguments of FullLike that may be left out.
@@ -4168,14 +4168,14 @@ type FullLikeOptions struct {
 //
 //	full_like(Tensor input, Scalar fill_value, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func FullLike(input *Tensor, fillValue Scalar, options ...FullLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "full_like",
-		given("input", input),
-		given("fill_value", fillValue),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "full_like",
+		Given("input", input),
+		Given("fill_value", fillValue),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // NewFullOptions are the arguments of NewFull that may be left out.
@@ -4191,14 +4191,14 @@ type NewFullOptions struct {
 //
 //	new_full(Tensor input, int[] size, Scalar fill_value, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func NewFull(input *Tensor, size []int, fillValue Scalar, options ...NewFullOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "new_full",
-		given("input", input),
-		given("size", size),
-		given("fill_value", fillValue),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(nil, "new_full",
+		Given("input", input),
+		Given("size", size),
+		Given("fill_value", fillValue),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // TensorOptions are the arguments of Tensor that may be left out.
@@ -4214,12 +4214,12 @@ type TensorOptions struct {
 //
 //	tensor(Data data, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Tensor(data any, options ...TensorOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "tensor",
-		given("data", data),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "tensor",
+		Given("data", data),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // ScalarTensorOptions are the arguments of ScalarTensor that may be left out.
@@ -4235,12 +4235,12 @@ type ScalarTensorOptions struct {
 //
 //	scalar_tensor(Scalar s, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) ScalarTensor(s_ Scalar, options ...ScalarTensorOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "scalar_tensor",
-		given("s", s_),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "scalar_tensor",
+		Given("s", s_),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // ArangeOptions are the arguments of Arange that may be left out.
@@ -4259,14 +4259,14 @@ type ArangeOptions struct {
 //	arange(Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 //	arange(Scalar end, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Arange(end Scalar, options ...ArangeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "arange",
-		given("end", end),
-		optional("start", set.Start),
-		optional("step", set.Step),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "arange",
+		Given("end", end),
+		OptionalScalar("start", set.Start),
+		OptionalScalar("step", set.Step),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // EyeOptions are the arguments of Eye that may be left out.
@@ -4283,13 +4283,13 @@ type EyeOptions struct {
 //
 //	eye(int n, int? m=None, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Eye(n int, options ...EyeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "eye",
-		given("n", n),
-		optional("m", set.M),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "eye",
+		Given("n", n),
+		Optional("m", set.M),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // LinspaceOptions are the arguments of Linspace that may be left out.
@@ -4305,14 +4305,14 @@ type LinspaceOptions struct {
 //
 //	linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Linspace(start Scalar, end Scalar, steps int, options ...LinspaceOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "linspace",
-		given("start", start),
-		given("end", end),
-		given("steps", steps),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "linspace",
+		Given("start", start),
+		Given("end", end),
+		Given("steps", steps),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // LogspaceOptions are the arguments of Logspace that may be left out.
@@ -4329,15 +4329,15 @@ type LogspaceOptions struct {
 //
 //	logspace(Scalar start, Scalar end, int steps, float base=10.0, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Logspace(start Scalar, end Scalar, steps int, options ...LogspaceOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "logspace",
-		given("start", start),
-		given("end", end),
-		given("steps", steps),
-		optional("base", set.Base),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "logspace",
+		Given("start", start),
+		Given("end", end),
+		Given("steps", steps),
+		Optional("base", set.Base),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // TrilIndicesOptions are the arguments of TrilIndices that may be left out.
@@ -4353,13 +4353,13 @@ type TrilIndicesOptions struct {
 //
 //	tril_indices(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor
 func (s *Session) TrilIndices(row int, col int, options ...TrilIndicesOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "tril_indices",
-		given("row", row),
-		given("col", col),
-		optional("offset", set.Offset),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+	set := Last(options)
+	return Apply(s, "tril_indices",
+		Given("row", row),
+		Given("col", col),
+		Optional("offset", set.Offset),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device)).One()
 }
 
 // TriuIndicesOptions are the arguments of TriuIndices that may be left out.
@@ -4375,13 +4375,13 @@ type TriuIndicesOptions struct {
 //
 //	triu_indices(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None) -> Tensor
 func (s *Session) TriuIndices(row int, col int, options ...TriuIndicesOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "triu_indices",
-		given("row", row),
-		given("col", col),
-		optional("offset", set.Offset),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device)))
+	set := Last(options)
+	return Apply(s, "triu_indices",
+		Given("row", row),
+		Given("col", col),
+		Optional("offset", set.Offset),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device)).One()
 }
 
 // Complex applies the operator complex.
@@ -4390,9 +4390,9 @@ func (s *Session) TriuIndices(row int, col int, options ...TriuIndicesOptions) (
 //
 //	complex(Tensor real, Tensor imag) -> Tensor
 func Complex(real *Tensor, imag *Tensor) (*Tensor, error) {
-	return one(apply(nil, "complex",
-		given("real", real),
-		given("imag", imag)))
+	return Apply(nil, "complex",
+		Given("real", real),
+		Given("imag", imag)).One()
 }
 
 // Polar applies the operator polar.
@@ -4401,9 +4401,9 @@ func Complex(real *Tensor, imag *Tensor) (*Tensor, error) {
 //
 //	polar(Tensor abs, Tensor angle) -> Tensor
 func Polar(abs *Tensor, angle *Tensor) (*Tensor, error) {
-	return one(apply(nil, "polar",
-		given("abs", abs),
-		given("angle", angle)))
+	return Apply(nil, "polar",
+		Given("abs", abs),
+		Given("angle", angle)).One()
 }
 
 // Real applies the operator real.
@@ -4412,8 +4412,8 @@ func Polar(abs *Tensor, angle *Tensor) (*Tensor, error) {
 //
 //	real(Tensor input) -> Tensor
 func Real(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "real",
-		given("input", input)))
+	return Apply(nil, "real",
+		Given("input", input)).One()
 }
 
 // Imag applies the operator imag.
@@ -4422,8 +4422,8 @@ func Real(input *Tensor) (*Tensor, error) {
 //
 //	imag(Tensor input) -> Tensor
 func Imag(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "imag",
-		given("input", input)))
+	return Apply(nil, "imag",
+		Given("input", input)).One()
 }
 
 // Angle applies the operator angle.
@@ -4432,8 +4432,8 @@ func Imag(input *Tensor) (*Tensor, error) {
 //
 //	angle(Tensor input) -> Tensor
 func Angle(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "angle",
-		given("input", input)))
+	return Apply(nil, "angle",
+		Given("input", input)).One()
 }
 
 // ViewAsReal applies the operator view_as_real.
@@ -4442,8 +4442,8 @@ func Angle(input *Tensor) (*Tensor, error) {
 //
 //	view_as_real(Tensor input) -> Tensor
 func ViewAsReal(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "view_as_real",
-		given("input", input)))
+	return Apply(nil, "view_as_real",
+		Given("input", input)).One()
 }
 
 // ViewAsComplex applies the operator view_as_complex.
@@ -4452,8 +4452,8 @@ func ViewAsReal(input *Tensor) (*Tensor, error) {
 //
 //	view_as_complex(Tensor input) -> Tensor
 func ViewAsComplex(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "view_as_complex",
-		given("input", input)))
+	return Apply(nil, "view_as_complex",
+		Given("input", input)).One()
 }
 
 // DropoutOptions are the arguments of Dropout that may be left out.
@@ -4469,12 +4469,12 @@ type DropoutOptions struct {
 //
 //	dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
 func Dropout(input *Tensor, options ...DropoutOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "dropout",
-		given("input", input),
-		optional("p", set.P),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "dropout",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // Dropout1DOptions are the arguments of Dropout1D that may be left out.
@@ -4490,12 +4490,12 @@ type Dropout1DOptions struct {
 //
 //	dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
 func Dropout1D(input *Tensor, options ...Dropout1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "dropout1d",
-		given("input", input),
-		optional("p", set.P),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "dropout1d",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // Dropout2DOptions are the arguments of Dropout2D that may be left out.
@@ -4511,12 +4511,12 @@ type Dropout2DOptions struct {
 //
 //	dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
 func Dropout2D(input *Tensor, options ...Dropout2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "dropout2d",
-		given("input", input),
-		optional("p", set.P),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "dropout2d",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // Dropout3DOptions are the arguments of Dropout3D that may be left out.
@@ -4532,12 +4532,12 @@ type Dropout3DOptions struct {
 //
 //	dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
 func Dropout3D(input *Tensor, options ...Dropout3DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "dropout3d",
-		given("input", input),
-		optional("p", set.P),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "dropout3d",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // AlphaDropoutOptions are the arguments of AlphaDropout that may be left out.
@@ -4553,12 +4553,12 @@ type AlphaDropoutOptions struct {
 //
 //	alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
 func AlphaDropout(input *Tensor, options ...AlphaDropoutOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "alpha_dropout",
-		given("input", input),
-		optional("p", set.P),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "alpha_dropout",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // FeatureAlphaDropoutOptions are the arguments of FeatureAlphaDropout that may be left out.
@@ -4574,12 +4574,12 @@ type FeatureAlphaDropoutOptions struct {
 //
 //	feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
 func FeatureAlphaDropout(input *Tensor, options ...FeatureAlphaDropoutOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "feature_alpha_dropout",
-		given("input", input),
-		optional("p", set.P),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "feature_alpha_dropout",
+		Given("input", input),
+		Optional("p", set.P),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // RreluOptions are the arguments of Rrelu that may be left out.
@@ -4596,13 +4596,13 @@ type RreluOptions struct {
 //
 //	rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor
 func Rrelu(input *Tensor, options ...RreluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rrelu",
-		given("input", input),
-		optional("lower", set.Lower),
-		optional("upper", set.Upper),
-		optional("training", set.Training),
-		optional("inplace", set.Inplace)))
+	set := Last(options)
+	return Apply(nil, "rrelu",
+		Given("input", input),
+		Optional("lower", set.Lower),
+		Optional("upper", set.Upper),
+		Optional("training", set.Training),
+		Optional("inplace", set.Inplace)).One()
 }
 
 // RandOptions are the arguments of Rand that may be left out.
@@ -4618,12 +4618,12 @@ type RandOptions struct {
 //
 //	rand(int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Rand(size []int, options ...RandOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "rand",
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "rand",
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // RandnOptions are the arguments of Randn that may be left out.
@@ -4639,12 +4639,12 @@ type RandnOptions struct {
 //
 //	randn(int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Randn(size []int, options ...RandnOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "randn",
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "randn",
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // RandLikeOptions are the arguments of RandLike that may be left out.
@@ -4661,13 +4661,13 @@ type RandLikeOptions struct {
 //
 //	rand_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rand_like",
-		given("input", input),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "rand_like",
+		Given("input", input),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // RandnLikeOptions are the arguments of RandnLike that may be left out.
@@ -4684,13 +4684,13 @@ type RandnLikeOptions struct {
 //
 //	randn_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "randn_like",
-		given("input", input),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "randn_like",
+		Given("input", input),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // NormalSizeOptions are the arguments of NormalSize that may be left out.
@@ -4706,14 +4706,14 @@ type NormalSizeOptions struct {
 //
 //	normal.size(float mean, float std, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) NormalSize(mean float64, std float64, size []int, options ...NormalSizeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "normal.size",
-		given("mean", mean),
-		given("std", std),
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "normal.size",
+		Given("mean", mean),
+		Given("std", std),
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // Normal applies the operator normal.
@@ -4722,9 +4722,9 @@ func (s *Session) NormalSize(mean float64, std float64, size []int, options ...N
 //
 //	normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor
 func Normal(mean *Tensor, std *Tensor) (*Tensor, error) {
-	return one(apply(nil, "normal",
-		given("mean", mean),
-		given("std", std)))
+	return Apply(nil, "normal",
+		Given("mean", mean),
+		Given("std", std)).One()
 }
 
 // NormalMeanOptions are the arguments of NormalMean that may be left out.
@@ -4738,10 +4738,10 @@ type NormalMeanOptions struct {
 //
 //	normal.mean(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor
 func NormalMean(mean *Tensor, options ...NormalMeanOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "normal.mean",
-		given("mean", mean),
-		optional("std", set.Std)))
+	set := Last(options)
+	return Apply(nil, "normal.mean",
+		Given("mean", mean),
+		Optional("std", set.Std)).One()
 }
 
 // NormalStd applies the operator normal.std.
@@ -4750,9 +4750,9 @@ func NormalMean(mean *Tensor, options ...NormalMeanOptions) (*Tensor, error) {
 //
 //	normal.std(float mean, Tensor std, *, Generator? generator=None) -> Tensor
 func NormalStd(mean float64, std *Tensor) (*Tensor, error) {
-	return one(apply(nil, "normal.std",
-		given("mean", mean),
-		given("std", std)))
+	return Apply(nil, "normal.std",
+		Given("mean", mean),
+		Given("std", std)).One()
 }
 
 // Bernoulli applies the operator bernoulli.
@@ -4761,8 +4761,8 @@ func NormalStd(mean float64, std *Tensor) (*Tensor, error) {
 //
 //	bernoulli(Tensor input, *, Generator? generator=None) -> Tensor
 func Bernoulli(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "bernoulli",
-		given("input", input)))
+	return Apply(nil, "bernoulli",
+		Given("input", input)).One()
 }
 
 // BernoulliP applies the operator bernoulli.p.
@@ -4771,9 +4771,9 @@ func Bernoulli(input *Tensor) (*Tensor, error) {
 //
 //	bernoulli.p(Tensor input, float p, *, Generator? generator=None) -> Tensor
 func BernoulliP(input *Tensor, p float64) (*Tensor, error) {
-	return one(apply(nil, "bernoulli.p",
-		given("input", input),
-		given("p", p)))
+	return Apply(nil, "bernoulli.p",
+		Given("input", input),
+		Given("p", p)).One()
 }
 
 // RandintOptions are the arguments of Randint that may be left out.
@@ -4791,14 +4791,14 @@ type RandintOptions struct {
 //	randint(int low, int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 //	randint(int high, int[] size, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Randint(high int, size []int, options ...RandintOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "randint",
-		given("high", high),
-		given("size", size),
-		optional("low", set.Low),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "randint",
+		Given("high", high),
+		Given("size", size),
+		Optional("low", set.Low),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // RandintLikeOptions are the arguments of RandintLike that may be left out.
@@ -4817,15 +4817,15 @@ type RandintLikeOptions struct {
 //	randint_like(Tensor input, int low, int high, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 //	randint_like(Tensor input, int high, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func RandintLike(input *Tensor, high int, options ...RandintLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "randint_like",
-		given("input", input),
-		given("high", high),
-		optional("low", set.Low),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "randint_like",
+		Given("input", input),
+		Given("high", high),
+		Optional("low", set.Low),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // RandpermOptions are the arguments of Randperm that may be left out.
@@ -4841,12 +4841,12 @@ type RandpermOptions struct {
 //
 //	randperm(int n, *, Generator? generator=None, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) Randperm(n int, options ...RandpermOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "randperm",
-		given("n", n),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "randperm",
+		Given("n", n),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // MultinomialOptions are the arguments of Multinomial that may be left out.
@@ -4860,11 +4860,11 @@ type MultinomialOptions struct {
 //
 //	multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
 func Multinomial(input *Tensor, numSamples int, options ...MultinomialOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "multinomial",
-		given("input", input),
-		given("num_samples", numSamples),
-		optional("replacement", set.Replacement)))
+	set := Last(options)
+	return Apply(nil, "multinomial",
+		Given("input", input),
+		Given("num_samples", numSamples),
+		Optional("replacement", set.Replacement)).One()
 }
 
 // Poisson applies the operator poisson.
@@ -4873,8 +4873,8 @@ func Multinomial(input *Tensor, numSamples int, options ...MultinomialOptions) (
 //
 //	poisson(Tensor input, Generator? generator=None) -> Tensor
 func Poisson(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "poisson",
-		given("input", input)))
+	return Apply(nil, "poisson",
+		Given("input", input)).One()
 }
 
 // UniformOptions are the arguments of Uniform that may be left out.
@@ -4889,11 +4889,11 @@ type UniformOptions struct {
 //
 //	uniform(Tensor input, float from=0, float to=1, *, Generator? generator=None) -> Tensor
 func Uniform(input *Tensor, options ...UniformOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "uniform",
-		given("input", input),
-		optional("from", set.From),
-		optional("to", set.To)))
+	set := Last(options)
+	return Apply(nil, "uniform",
+		Given("input", input),
+		Optional("from", set.From),
+		Optional("to", set.To)).One()
 }
 
 // NormalFillOptions are the arguments of NormalFill that may be left out.
@@ -4908,11 +4908,11 @@ type NormalFillOptions struct {
 //
 //	normal_fill(Tensor input, float mean=0, float std=1, *, Generator? generator=None) -> Tensor
 func NormalFill(input *Tensor, options ...NormalFillOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "normal_fill",
-		given("input", input),
-		optional("mean", set.Mean),
-		optional("std", set.Std)))
+	set := Last(options)
+	return Apply(nil, "normal_fill",
+		Given("input", input),
+		Optional("mean", set.Mean),
+		Optional("std", set.Std)).One()
 }
 
 // ExponentialOptions are the arguments of Exponential that may be left out.
@@ -4926,10 +4926,10 @@ type ExponentialOptions struct {
 //
 //	exponential(Tensor input, float lambd=1, *, Generator? generator=None) -> Tensor
 func Exponential(input *Tensor, options ...ExponentialOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "exponential",
-		given("input", input),
-		optional("lambd", set.Lambd)))
+	set := Last(options)
+	return Apply(nil, "exponential",
+		Given("input", input),
+		Optional("lambd", set.Lambd)).One()
 }
 
 // CauchyOptions are the arguments of Cauchy that may be left out.
@@ -4944,11 +4944,11 @@ type CauchyOptions struct {
 //
 //	cauchy(Tensor input, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor
 func Cauchy(input *Tensor, options ...CauchyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cauchy",
-		given("input", input),
-		optional("median", set.Median),
-		optional("sigma", set.Sigma)))
+	set := Last(options)
+	return Apply(nil, "cauchy",
+		Given("input", input),
+		Optional("median", set.Median),
+		Optional("sigma", set.Sigma)).One()
 }
 
 // LogNormalOptions are the arguments of LogNormal that may be left out.
@@ -4963,11 +4963,11 @@ type LogNormalOptions struct {
 //
 //	log_normal(Tensor input, float mean=1, float std=2, *, Generator? generator=None) -> Tensor
 func LogNormal(input *Tensor, options ...LogNormalOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "log_normal",
-		given("input", input),
-		optional("mean", set.Mean),
-		optional("std", set.Std)))
+	set := Last(options)
+	return Apply(nil, "log_normal",
+		Given("input", input),
+		Optional("mean", set.Mean),
+		Optional("std", set.Std)).One()
 }
 
 // Geometric applies the operator geometric.
@@ -4976,9 +4976,9 @@ func LogNormal(input *Tensor, options ...LogNormalOptions) (*Tensor, error) {
 //
 //	geometric(Tensor input, float p, *, Generator? generator=None) -> Tensor
 func Geometric(input *Tensor, p float64) (*Tensor, error) {
-	return one(apply(nil, "geometric",
-		given("input", input),
-		given("p", p)))
+	return Apply(nil, "geometric",
+		Given("input", input),
+		Given("p", p)).One()
 }
 
 // BernoulliFillOptions are the arguments of BernoulliFill that may be left out.
@@ -4992,10 +4992,10 @@ type BernoulliFillOptions struct {
 //
 //	bernoulli.fill(Tensor input, float p=0.5, *, Generator? generator=None) -> Tensor
 func BernoulliFill(input *Tensor, options ...BernoulliFillOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "bernoulli.fill",
-		given("input", input),
-		optional("p", set.P)))
+	set := Last(options)
+	return Apply(nil, "bernoulli.fill",
+		Given("input", input),
+		Optional("p", set.P)).One()
 }
 
 // BernoulliTensor applies the operator bernoulli.tensor.
@@ -5004,9 +5004,9 @@ func BernoulliFill(input *Tensor, options ...BernoulliFillOptions) (*Tensor, err
 //
 //	bernoulli.tensor(Tensor input, Tensor p, *, Generator? generator=None) -> Tensor
 func BernoulliTensor(input *Tensor, p *Tensor) (*Tensor, error) {
-	return one(apply(nil, "bernoulli.tensor",
-		given("input", input),
-		given("p", p)))
+	return Apply(nil, "bernoulli.tensor",
+		Given("input", input),
+		Given("p", p)).One()
 }
 
 // RandomOptions are the arguments of Random that may be left out.
@@ -5023,11 +5023,11 @@ type RandomOptions struct {
 //	random(Tensor input, int to, *, Generator? generator=None) -> Tensor
 //	random(Tensor input, *, Generator? generator=None) -> Tensor
 func Random(input *Tensor, options ...RandomOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "random",
-		given("input", input),
-		optional("from", set.From),
-		optional("to", set.To)))
+	set := Last(options)
+	return Apply(nil, "random",
+		Given("input", input),
+		Optional("from", set.From),
+		Optional("to", set.To)).One()
 }
 
 // EmptyOptions are the arguments of Empty that may be left out.
@@ -5045,14 +5045,14 @@ type EmptyOptions struct {
 //
 //	empty(int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False, bool pin_memory=False, MemoryFormat? memory_format=None) -> Tensor
 func (s *Session) Empty(size []int, options ...EmptyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "empty",
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("pin_memory", set.PinMemory),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(s, "empty",
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("pin_memory", set.PinMemory),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // EmptyLikeOptions are the arguments of EmptyLike that may be left out.
@@ -5069,13 +5069,13 @@ type EmptyLikeOptions struct {
 //
 //	empty_like(Tensor input, *, dtype? dtype=None, device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor
 func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "empty_like",
-		given("input", input),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad),
-		optional("memory_format", set.MemoryFormat)))
+	set := Last(options)
+	return Apply(nil, "empty_like",
+		Given("input", input),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // NewEmptyOptions are the arguments of NewEmpty that may be left out.
@@ -5091,13 +5091,13 @@ type NewEmptyOptions struct {
 //
 //	new_empty(Tensor input, int[] size, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func NewEmpty(input *Tensor, size []int, options ...NewEmptyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "new_empty",
-		given("input", input),
-		given("size", size),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(nil, "new_empty",
+		Given("input", input),
+		Given("size", size),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // EmptyStridedOptions are the arguments of EmptyStrided that may be left out.
@@ -5113,13 +5113,13 @@ type EmptyStridedOptions struct {
 //
 //	empty_strided(int[] size, int[] stride, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func (s *Session) EmptyStrided(size []int, stride []int, options ...EmptyStridedOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(s, "empty_strided",
-		given("size", size),
-		given("stride", stride),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(s, "empty_strided",
+		Given("size", size),
+		Given("stride", stride),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // NewEmptyStridedOptions are the arguments of NewEmptyStrided that may be left out.
@@ -5135,14 +5135,14 @@ type NewEmptyStridedOptions struct {
 //
 //	new_empty_strided(Tensor input, int[] size, int[] stride, *, dtype? dtype=None, device? device=None, bool requires_grad=False) -> Tensor
 func NewEmptyStrided(input *Tensor, size []int, stride []int, options ...NewEmptyStridedOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "new_empty_strided",
-		given("input", input),
-		given("size", size),
-		given("stride", stride),
-		optional("dtype", set.Dtype),
-		optional("device", set.Device),
-		optional("requires_grad", set.RequiresGrad)))
+	set := Last(options)
+	return Apply(nil, "new_empty_strided",
+		Given("input", input),
+		Given("size", size),
+		Given("stride", stride),
+		Optional("dtype", set.Dtype),
+		Optional("device", set.Device),
+		Optional("requires_grad", set.RequiresGrad)).One()
 }
 
 // EmbeddingOptions are the arguments of Embedding that may be left out.
@@ -5160,15 +5160,15 @@ type EmbeddingOptions struct {
 //
 //	embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "embedding",
-		given("input", input),
-		given("weight", weight),
-		optional("padding_idx", set.PaddingIdx),
-		optional("max_norm", set.MaxNorm),
-		optional("norm_type", set.NormType),
-		optional("scale_grad_by_freq", set.ScaleGradByFreq),
-		optional("sparse", set.Sparse)))
+	set := Last(options)
+	return Apply(nil, "embedding",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("padding_idx", set.PaddingIdx),
+		Optional("max_norm", set.MaxNorm),
+		Optional("norm_type", set.NormType),
+		Optional("scale_grad_by_freq", set.ScaleGradByFreq),
+		Optional("sparse", set.Sparse)).One()
 }
 
 // EmbeddingTorchOptions are the arguments of EmbeddingTorch that may be left out.
@@ -5184,13 +5184,13 @@ type EmbeddingTorchOptions struct {
 //
 //	embedding.torch(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
 func EmbeddingTorch(weight *Tensor, indices *Tensor, options ...EmbeddingTorchOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "embedding.torch",
-		given("weight", weight),
-		given("indices", indices),
-		optional("padding_idx", set.PaddingIdx),
-		optional("scale_grad_by_freq", set.ScaleGradByFreq),
-		optional("sparse", set.Sparse)))
+	set := Last(options)
+	return Apply(nil, "embedding.torch",
+		Given("weight", weight),
+		Given("indices", indices),
+		Optional("padding_idx", set.PaddingIdx),
+		Optional("scale_grad_by_freq", set.ScaleGradByFreq),
+		Optional("sparse", set.Sparse)).One()
 }
 
 // EmbeddingRenormOptions are the arguments of EmbeddingRenorm that may be left out.
@@ -5208,15 +5208,15 @@ type EmbeddingRenormOptions struct {
 //
 //	embedding.renorm(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
 func EmbeddingRenorm(input *Tensor, weight *Tensor, options ...EmbeddingRenormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "embedding.renorm",
-		given("input", input),
-		given("weight", weight),
-		optional("padding_idx", set.PaddingIdx),
-		optional("max_norm", set.MaxNorm),
-		optional("norm_type", set.NormType),
-		optional("scale_grad_by_freq", set.ScaleGradByFreq),
-		optional("sparse", set.Sparse)))
+	set := Last(options)
+	return Apply(nil, "embedding.renorm",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("padding_idx", set.PaddingIdx),
+		Optional("max_norm", set.MaxNorm),
+		Optional("norm_type", set.NormType),
+		Optional("scale_grad_by_freq", set.ScaleGradByFreq),
+		Optional("sparse", set.Sparse)).One()
 }
 
 // EmbeddingBagOptions are the arguments of EmbeddingBag that may be left out.
@@ -5238,19 +5238,19 @@ type EmbeddingBagOptions struct {
 //
 //	embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
 func EmbeddingBag(input *Tensor, weight *Tensor, options ...EmbeddingBagOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "embedding_bag",
-		given("input", input),
-		given("weight", weight),
-		optional("offsets", set.Offsets),
-		optional("max_norm", set.MaxNorm),
-		optional("norm_type", set.NormType),
-		optional("scale_grad_by_freq", set.ScaleGradByFreq),
-		optional("mode", set.Mode),
-		optional("sparse", set.Sparse),
-		optional("per_sample_weights", set.PerSampleWeights),
-		optional("include_last_offset", set.IncludeLastOffset),
-		optional("padding_idx", set.PaddingIdx)))
+	set := Last(options)
+	return Apply(nil, "embedding_bag",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("offsets", set.Offsets),
+		Optional("max_norm", set.MaxNorm),
+		Optional("norm_type", set.NormType),
+		Optional("scale_grad_by_freq", set.ScaleGradByFreq),
+		Optional("mode", set.Mode),
+		Optional("sparse", set.Sparse),
+		Optional("per_sample_weights", set.PerSampleWeights),
+		Optional("include_last_offset", set.IncludeLastOffset),
+		Optional("padding_idx", set.PaddingIdx)).One()
 }
 
 // IndexSelect applies the operator index_select.
@@ -5259,10 +5259,10 @@ func EmbeddingBag(input *Tensor, weight *Tensor, options ...EmbeddingBagOptions)
 //
 //	index_select(Tensor input, int dim, Tensor index) -> Tensor
 func IndexSelect(input *Tensor, dim int, index *Tensor) (*Tensor, error) {
-	return one(apply(nil, "index_select",
-		given("input", input),
-		given("dim", dim),
-		given("index", index)))
+	return Apply(nil, "index_select",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index)).One()
 }
 
 // IndexAddOptions are the arguments of IndexAdd that may be left out.
@@ -5276,13 +5276,13 @@ type IndexAddOptions struct {
 //
 //	index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 func IndexAdd(input *Tensor, dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "index_add",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("source", source),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "index_add",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("source", source),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // IndexCopy applies the operator index_copy.
@@ -5291,11 +5291,11 @@ func IndexAdd(input *Tensor, dim int, index *Tensor, source *Tensor, options ...
 //
 //	index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
 func IndexCopy(input *Tensor, dim int, index *Tensor, source *Tensor) (*Tensor, error) {
-	return one(apply(nil, "index_copy",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("source", source)))
+	return Apply(nil, "index_copy",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("source", source)).One()
 }
 
 // IndexFill applies the operator index_fill.
@@ -5305,11 +5305,11 @@ func IndexCopy(input *Tensor, dim int, index *Tensor, source *Tensor) (*Tensor, 
 //	index_fill(Tensor input, int dim, Tensor index, Tensor value) -> Tensor
 //	index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor
 func IndexFill(input *Tensor, dim int, index *Tensor, value Arg) (*Tensor, error) {
-	return one(apply(nil, "index_fill",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("value", value)))
+	return Apply(nil, "index_fill",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("value", value)).One()
 }
 
 // IndexReduceOptions are the arguments of IndexReduce that may be left out.
@@ -5323,14 +5323,14 @@ type IndexReduceOptions struct {
 //
 //	index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
 func IndexReduce(input *Tensor, dim int, index *Tensor, source *Tensor, reduce string, options ...IndexReduceOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "index_reduce",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("source", source),
-		given("reduce", reduce),
-		optional("include_self", set.IncludeSelf)))
+	set := Last(options)
+	return Apply(nil, "index_reduce",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("source", source),
+		Given("reduce", reduce),
+		Optional("include_self", set.IncludeSelf)).One()
 }
 
 // ScatterReduceOptions are the arguments of ScatterReduce that may be left out.
@@ -5344,14 +5344,14 @@ type ScatterReduceOptions struct {
 //
 //	scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
 func ScatterReduce(input *Tensor, dim int, index *Tensor, src *Tensor, reduce string, options ...ScatterReduceOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "scatter_reduce",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("src", src),
-		given("reduce", reduce),
-		optional("include_self", set.IncludeSelf)))
+	set := Last(options)
+	return Apply(nil, "scatter_reduce",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("src", src),
+		Given("reduce", reduce),
+		Optional("include_self", set.IncludeSelf)).One()
 }
 
 // ScatterReduceAttribute applies the operator scatter.reduce.
@@ -5360,12 +5360,12 @@ func ScatterReduce(input *Tensor, dim int, index *Tensor, src *Tensor, reduce st
 //
 //	scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
 func ScatterReduceAttribute(input *Tensor, dim int, index *Tensor, src *Tensor, reduce string) (*Tensor, error) {
-	return one(apply(nil, "scatter.reduce",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("src", src),
-		given("reduce", reduce)))
+	return Apply(nil, "scatter.reduce",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("src", src),
+		Given("reduce", reduce)).One()
 }
 
 // ScatterValueOptions are the arguments of ScatterValue that may be left out.
@@ -5379,13 +5379,13 @@ type ScatterValueOptions struct {
 //
 //	scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor
 func ScatterValue(input *Tensor, dim int, index *Tensor, value Scalar, options ...ScatterValueOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "scatter.value",
-		given("input", input),
-		given("dim", dim),
-		given("index", index),
-		given("value", value),
-		optional("reduce", set.Reduce)))
+	set := Last(options)
+	return Apply(nil, "scatter.value",
+		Given("input", input),
+		Given("dim", dim),
+		Given("index", index),
+		Given("value", value),
+		Optional("reduce", set.Reduce)).One()
 }
 
 // IndexPutOptions are the arguments of IndexPut that may be left out.
@@ -5399,12 +5399,12 @@ type IndexPutOptions struct {
 //
 //	index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor
 func IndexPut(input *Tensor, indices []*Tensor, values *Tensor, options ...IndexPutOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "index_put",
-		given("input", input),
-		given("indices", indices),
-		given("values", values),
-		optional("accumulate", set.Accumulate)))
+	set := Last(options)
+	return Apply(nil, "index_put",
+		Given("input", input),
+		Given("indices", indices),
+		Given("values", values),
+		Optional("accumulate", set.Accumulate)).One()
 }
 
 // Take applies the operator take.
@@ -5413,9 +5413,9 @@ func IndexPut(input *Tensor, indices []*Tensor, values *Tensor, options ...Index
 //
 //	take(Tensor input, Tensor index) -> Tensor
 func Take(input *Tensor, index *Tensor) (*Tensor, error) {
-	return one(apply(nil, "take",
-		given("input", input),
-		given("index", index)))
+	return Apply(nil, "take",
+		Given("input", input),
+		Given("index", index)).One()
 }
 
 // PutOptions are the arguments of Put that may be left out.
@@ -5429,12 +5429,12 @@ type PutOptions struct {
 //
 //	put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 func Put(input *Tensor, index *Tensor, source *Tensor, options ...PutOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "put",
-		given("input", input),
-		given("index", index),
-		given("source", source),
-		optional("accumulate", set.Accumulate)))
+	set := Last(options)
+	return Apply(nil, "put",
+		Given("input", input),
+		Given("index", index),
+		Given("source", source),
+		Optional("accumulate", set.Accumulate)).One()
 }
 
 // TakeAlongDimOptions are the arguments of TakeAlongDim that may be left out.
@@ -5448,11 +5448,11 @@ type TakeAlongDimOptions struct {
 //
 //	take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor
 func TakeAlongDim(input *Tensor, indices *Tensor, options ...TakeAlongDimOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "take_along_dim",
-		given("input", input),
-		given("indices", indices),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "take_along_dim",
+		Given("input", input),
+		Given("indices", indices),
+		Optional("dim", set.Dim)).One()
 }
 
 // OneHotOptions are the arguments of OneHot that may be left out.
@@ -5466,10 +5466,10 @@ type OneHotOptions struct {
 //
 //	one_hot(Tensor input, int num_classes=-1) -> Tensor
 func OneHot(input *Tensor, options ...OneHotOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "one_hot",
-		given("input", input),
-		optional("num_classes", set.NumClasses)))
+	set := Last(options)
+	return Apply(nil, "one_hot",
+		Given("input", input),
+		Optional("num_classes", set.NumClasses)).One()
 }
 
 // NonzeroOptions are the arguments of Nonzero that may be left out.
@@ -5483,10 +5483,10 @@ type NonzeroOptions struct {
 //
 //	nonzero(Tensor input, *, bool as_tuple=False) -> Tensor
 func Nonzero(input *Tensor, options ...NonzeroOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "nonzero",
-		given("input", input),
-		optional("as_tuple", set.AsTuple)))
+	set := Last(options)
+	return Apply(nil, "nonzero",
+		Given("input", input),
+		Optional("as_tuple", set.AsTuple)).One()
 }
 
 // NonzeroTuple applies the operator nonzero.tuple.
@@ -5495,9 +5495,9 @@ func Nonzero(input *Tensor, options ...NonzeroOptions) (*Tensor, error) {
 //
 //	nonzero.tuple(Tensor input, *, bool as_tuple) -> Tensor[]
 func NonzeroTuple(input *Tensor, asTuple bool) ([]*Tensor, error) {
-	return apply(nil, "nonzero.tuple",
-		given("input", input),
-		given("as_tuple", asTuple))
+	return Apply(nil, "nonzero.tuple",
+		Given("input", input),
+		Given("as_tuple", asTuple)).All()
 }
 
 // WhereNonzero applies the operator where.nonzero.
@@ -5506,8 +5506,8 @@ func NonzeroTuple(input *Tensor, asTuple bool) ([]*Tensor, error) {
 //
 //	where.nonzero(Tensor condition) -> Tensor[]
 func WhereNonzero(condition *Tensor) ([]*Tensor, error) {
-	return apply(nil, "where.nonzero",
-		given("condition", condition))
+	return Apply(nil, "where.nonzero",
+		Given("condition", condition)).All()
 }
 
 // MaskedSelect applies the operator masked_select.
@@ -5516,9 +5516,9 @@ func WhereNonzero(condition *Tensor) ([]*Tensor, error) {
 //
 //	masked_select(Tensor input, Tensor mask) -> Tensor
 func MaskedSelect(input *Tensor, mask *Tensor) (*Tensor, error) {
-	return one(apply(nil, "masked_select",
-		given("input", input),
-		given("mask", mask)))
+	return Apply(nil, "masked_select",
+		Given("input", input),
+		Given("mask", mask)).One()
 }
 
 // MaskedScatter applies the operator masked_scatter.
@@ -5527,10 +5527,10 @@ func MaskedSelect(input *Tensor, mask *Tensor) (*Tensor, error) {
 //
 //	masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
 func MaskedScatter(input *Tensor, mask *Tensor, source *Tensor) (*Tensor, error) {
-	return one(apply(nil, "masked_scatter",
-		given("input", input),
-		given("mask", mask),
-		given("source", source)))
+	return Apply(nil, "masked_scatter",
+		Given("input", input),
+		Given("mask", mask),
+		Given("source", source)).One()
 }
 
 // TrilOptions are the arguments of Tril that may be left out.
@@ -5544,10 +5544,10 @@ type TrilOptions struct {
 //
 //	tril(Tensor input, int diagonal=0) -> Tensor
 func Tril(input *Tensor, options ...TrilOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "tril",
-		given("input", input),
-		optional("diagonal", set.Diagonal)))
+	set := Last(options)
+	return Apply(nil, "tril",
+		Given("input", input),
+		Optional("diagonal", set.Diagonal)).One()
 }
 
 // TriuOptions are the arguments of Triu that may be left out.
@@ -5561,10 +5561,10 @@ type TriuOptions struct {
 //
 //	triu(Tensor input, int diagonal=0) -> Tensor
 func Triu(input *Tensor, options ...TriuOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "triu",
-		given("input", input),
-		optional("diagonal", set.Diagonal)))
+	set := Last(options)
+	return Apply(nil, "triu",
+		Given("input", input),
+		Optional("diagonal", set.Diagonal)).One()
 }
 
 // Trace applies the operator trace.
@@ -5573,8 +5573,8 @@ func Triu(input *Tensor, options ...TriuOptions) (*Tensor, error) {
 //
 //	trace(Tensor input) -> Tensor
 func Trace(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "trace",
-		given("input", input)))
+	return Apply(nil, "trace",
+		Given("input", input)).One()
 }
 
 // DiagOptions are the arguments of Diag that may be left out.
@@ -5588,10 +5588,10 @@ type DiagOptions struct {
 //
 //	diag(Tensor input, int diagonal=0) -> Tensor
 func Diag(input *Tensor, options ...DiagOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "diag",
-		given("input", input),
-		optional("diagonal", set.Diagonal)))
+	set := Last(options)
+	return Apply(nil, "diag",
+		Given("input", input),
+		Optional("diagonal", set.Diagonal)).One()
 }
 
 // SortOptions are the arguments of Sort that may be left out.
@@ -5606,11 +5606,11 @@ type SortOptions struct {
 //
 //	sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 func Sort(input *Tensor, options ...SortOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "sort",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("descending", set.Descending)))
+	set := Last(options)
+	return Apply(nil, "sort",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("descending", set.Descending)).Two()
 }
 
 // SortStableOptions are the arguments of SortStable that may be left out.
@@ -5625,12 +5625,12 @@ type SortStableOptions struct {
 //
 //	sort.stable(Tensor input, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 func SortStable(input *Tensor, stable bool, options ...SortStableOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "sort.stable",
-		given("input", input),
-		given("stable", stable),
-		optional("dim", set.Dim),
-		optional("descending", set.Descending)))
+	set := Last(options)
+	return Apply(nil, "sort.stable",
+		Given("input", input),
+		Given("stable", stable),
+		Optional("dim", set.Dim),
+		Optional("descending", set.Descending)).Two()
 }
 
 // ArgsortOptions are the arguments of Argsort that may be left out.
@@ -5645,11 +5645,11 @@ type ArgsortOptions struct {
 //
 //	argsort(Tensor input, int dim=-1, bool descending=False) -> Tensor
 func Argsort(input *Tensor, options ...ArgsortOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "argsort",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("descending", set.Descending)))
+	set := Last(options)
+	return Apply(nil, "argsort",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("descending", set.Descending)).One()
 }
 
 // ArgsortStableOptions are the arguments of ArgsortStable that may be left out.
@@ -5664,12 +5664,12 @@ type ArgsortStableOptions struct {
 //
 //	argsort.stable(Tensor input, *, bool stable, int dim=-1, bool descending=False) -> Tensor
 func ArgsortStable(input *Tensor, stable bool, options ...ArgsortStableOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "argsort.stable",
-		given("input", input),
-		given("stable", stable),
-		optional("dim", set.Dim),
-		optional("descending", set.Descending)))
+	set := Last(options)
+	return Apply(nil, "argsort.stable",
+		Given("input", input),
+		Given("stable", stable),
+		Optional("dim", set.Dim),
+		Optional("descending", set.Descending)).One()
 }
 
 // Msort applies the operator msort.
@@ -5678,8 +5678,8 @@ func ArgsortStable(input *Tensor, stable bool, options ...ArgsortStableOptions) 
 //
 //	msort(Tensor input) -> Tensor
 func Msort(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "msort",
-		given("input", input)))
+	return Apply(nil, "msort",
+		Given("input", input)).One()
 }
 
 // TopkOptions are the arguments of Topk that may be left out.
@@ -5695,13 +5695,13 @@ type TopkOptions struct {
 //
 //	topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
 func Topk(input *Tensor, k int, options ...TopkOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "topk",
-		given("input", input),
-		given("k", k),
-		optional("dim", set.Dim),
-		optional("largest", set.Largest),
-		optional("sorted", set.Sorted)))
+	set := Last(options)
+	return Apply(nil, "topk",
+		Given("input", input),
+		Given("k", k),
+		Optional("dim", set.Dim),
+		Optional("largest", set.Largest),
+		Optional("sorted", set.Sorted)).Two()
 }
 
 // KthvalueOptions are the arguments of Kthvalue that may be left out.
@@ -5716,12 +5716,12 @@ type KthvalueOptions struct {
 //
 //	kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 func Kthvalue(input *Tensor, k int, options ...KthvalueOptions) (values, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "kthvalue",
-		given("input", input),
-		given("k", k),
-		optional("dim", set.Dim),
-		optional("keepdim", set.Keepdim)))
+	set := Last(options)
+	return Apply(nil, "kthvalue",
+		Given("input", input),
+		Given("k", k),
+		Optional("dim", set.Dim),
+		Optional("keepdim", set.Keepdim)).Two()
 }
 
 // SearchsortedOptions are the arguments of Searchsorted that may be left out.
@@ -5739,14 +5739,14 @@ type SearchsortedOptions struct {
 //	searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
 //	searchsorted(Tensor sorted_sequence, Scalar input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
 func Searchsorted(sortedSequence *Tensor, input Arg, options ...SearchsortedOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "searchsorted",
-		given("sorted_sequence", sortedSequence),
-		given("input", input),
-		optional("out_int32", set.OutInt32),
-		optional("right", set.Right),
-		optional("side", set.Side),
-		optional("sorter", set.Sorter)))
+	set := Last(options)
+	return Apply(nil, "searchsorted",
+		Given("sorted_sequence", sortedSequence),
+		Given("input", input),
+		Optional("out_int32", set.OutInt32),
+		Optional("right", set.Right),
+		Optional("side", set.Side),
+		Optional("sorter", set.Sorter)).One()
 }
 
 // BucketizeOptions are the arguments of Bucketize that may be left out.
@@ -5762,12 +5762,12 @@ type BucketizeOptions struct {
 //	bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
 //	bucketize(Scalar input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
 func Bucketize(input Arg, boundaries *Tensor, options ...BucketizeOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "bucketize",
-		given("input", input),
-		given("boundaries", boundaries),
-		optional("out_int32", set.OutInt32),
-		optional("right", set.Right)))
+	set := Last(options)
+	return Apply(nil, "bucketize",
+		Given("input", input),
+		Given("boundaries", boundaries),
+		Optional("out_int32", set.OutInt32),
+		Optional("right", set.Right)).One()
 }
 
 // IsinOptions are the arguments of Isin that may be left out.
@@ -5784,12 +5784,12 @@ type IsinOptions struct {
 //	isin(Tensor elements, Scalar test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
 //	isin(Scalar elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
 func Isin(elements Arg, testElements Arg, options ...IsinOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "isin",
-		given("elements", elements),
-		given("test_elements", testElements),
-		optional("assume_unique", set.AssumeUnique),
-		optional("invert", set.Invert)))
+	set := Last(options)
+	return Apply(nil, "isin",
+		Given("elements", elements),
+		Given("test_elements", testElements),
+		Optional("assume_unique", set.AssumeUnique),
+		Optional("invert", set.Invert)).One()
 }
 
 // UniqueOptions are the arguments of Unique that may be left out.
@@ -5807,13 +5807,13 @@ type UniqueOptions struct {
 //	unique(Tensor input, bool sorted=True, *, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor
 //	unique(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> Tensor
 func Unique(input *Tensor, options ...UniqueOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "unique",
-		given("input", input),
-		optional("sorted", set.Sorted),
-		optional("return_inverse", set.ReturnInverse),
-		optional("return_counts", set.ReturnCounts),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique",
+		Given("input", input),
+		Optional("sorted", set.Sorted),
+		Optional("return_inverse", set.ReturnInverse),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("dim", set.Dim)).One()
 }
 
 // UniqueBothOptions are the arguments of UniqueBoth that may be left out.
@@ -5830,13 +5830,13 @@ type UniqueBothOptions struct {
 //	unique.both(Tensor input, bool sorted=True, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
 //	unique.both(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
 func UniqueBoth(input *Tensor, returnInverse bool, options ...UniqueBothOptions) (output, inverseIndices, counts *Tensor, err error) {
-	set := last(options)
-	return three(apply(nil, "unique.both",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		optional("sorted", set.Sorted),
-		optional("return_counts", set.ReturnCounts),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique.both",
+		Given("input", input),
+		Given("return_inverse", returnInverse),
+		Optional("sorted", set.Sorted),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("dim", set.Dim)).Three()
 }
 
 // UniqueInverseOptions are the arguments of UniqueInverse that may be left out.
@@ -5853,13 +5853,13 @@ type UniqueInverseOptions struct {
 //	unique.inverse(Tensor input, bool sorted=True, *, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
 //	unique.inverse(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
 func UniqueInverse(input *Tensor, returnInverse bool, options ...UniqueInverseOptions) (output, inverseIndices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique.inverse",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		optional("sorted", set.Sorted),
-		optional("return_counts", set.ReturnCounts),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique.inverse",
+		Given("input", input),
+		Given("return_inverse", returnInverse),
+		Optional("sorted", set.Sorted),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("dim", set.Dim)).Two()
 }
 
 // UniqueCountsOptions are the arguments of UniqueCounts that may be left out.
@@ -5877,13 +5877,13 @@ type UniqueCountsOptions struct {
 //	unique.counts(Tensor input, bool sorted=True, *, bool return_counts, bool return_inverse=False, int? dim=None) -> (Tensor output, Tensor counts)
 //	unique.counts(Tensor input, bool sorted, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor counts)
 func UniqueCounts(input *Tensor, options ...UniqueCountsOptions) (output, counts *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique.counts",
-		given("input", input),
-		optional("sorted", set.Sorted),
-		optional("return_counts", set.ReturnCounts),
-		optional("return_inverse", set.ReturnInverse),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique.counts",
+		Given("input", input),
+		Optional("sorted", set.Sorted),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("return_inverse", set.ReturnInverse),
+		Optional("dim", set.Dim)).Two()
 }
 
 // UniqueConsecutiveOptions are the arguments of UniqueConsecutive that may be left out.
@@ -5900,12 +5900,12 @@ type UniqueConsecutiveOptions struct {
 //	unique_consecutive(Tensor input, *, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor
 //	unique_consecutive(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> Tensor
 func UniqueConsecutive(input *Tensor, options ...UniqueConsecutiveOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "unique_consecutive",
-		given("input", input),
-		optional("return_inverse", set.ReturnInverse),
-		optional("return_counts", set.ReturnCounts),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique_consecutive",
+		Given("input", input),
+		Optional("return_inverse", set.ReturnInverse),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("dim", set.Dim)).One()
 }
 
 // UniqueConsecutiveBothOptions are the arguments of UniqueConsecutiveBoth that may be left out.
@@ -5921,12 +5921,12 @@ type UniqueConsecutiveBothOptions struct {
 //	unique_consecutive.both(Tensor input, *, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
 //	unique_consecutive.both(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices, Tensor counts)
 func UniqueConsecutiveBoth(input *Tensor, returnInverse bool, options ...UniqueConsecutiveBothOptions) (output, inverseIndices, counts *Tensor, err error) {
-	set := last(options)
-	return three(apply(nil, "unique_consecutive.both",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		optional("return_counts", set.ReturnCounts),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique_consecutive.both",
+		Given("input", input),
+		Given("return_inverse", returnInverse),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("dim", set.Dim)).Three()
 }
 
 // UniqueConsecutiveInverseOptions are the arguments of UniqueConsecutiveInverse that may be left out.
@@ -5942,12 +5942,12 @@ type UniqueConsecutiveInverseOptions struct {
 //	unique_consecutive.inverse(Tensor input, *, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
 //	unique_consecutive.inverse(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor inverse_indices)
 func UniqueConsecutiveInverse(input *Tensor, returnInverse bool, options ...UniqueConsecutiveInverseOptions) (output, inverseIndices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique_consecutive.inverse",
-		given("input", input),
-		given("return_inverse", returnInverse),
-		optional("return_counts", set.ReturnCounts),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique_consecutive.inverse",
+		Given("input", input),
+		Given("return_inverse", returnInverse),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("dim", set.Dim)).Two()
 }
 
 // UniqueConsecutiveCountsOptions are the arguments of UniqueConsecutiveCounts that may be left out.
@@ -5964,12 +5964,12 @@ type UniqueConsecutiveCountsOptions struct {
 //	unique_consecutive.counts(Tensor input, *, bool return_counts, bool return_inverse=False, int? dim=None) -> (Tensor output, Tensor counts)
 //	unique_consecutive.counts(Tensor input, bool return_inverse, bool return_counts=False, int? dim=None) -> (Tensor output, Tensor counts)
 func UniqueConsecutiveCounts(input *Tensor, options ...UniqueConsecutiveCountsOptions) (output, counts *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "unique_consecutive.counts",
-		given("input", input),
-		optional("return_counts", set.ReturnCounts),
-		optional("return_inverse", set.ReturnInverse),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "unique_consecutive.counts",
+		Given("input", input),
+		Optional("return_counts", set.ReturnCounts),
+		Optional("return_inverse", set.ReturnInverse),
+		Optional("dim", set.Dim)).Two()
 }
 
 // Matmul applies the operator matmul.
@@ -5978,9 +5978,9 @@ func UniqueConsecutiveCounts(input *Tensor, options ...UniqueConsecutiveCountsOp
 //
 //	matmul(Tensor input, Tensor other) -> Tensor
 func Matmul(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "matmul",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "matmul",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Mm applies the operator mm.
@@ -5989,9 +5989,9 @@ func Matmul(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	mm(Tensor input, Tensor mat2) -> Tensor
 func Mm(input *Tensor, mat2 *Tensor) (*Tensor, error) {
-	return one(apply(nil, "mm",
-		given("input", input),
-		given("mat2", mat2)))
+	return Apply(nil, "mm",
+		Given("input", input),
+		Given("mat2", mat2)).One()
 }
 
 // Bmm applies the operator bmm.
@@ -6000,9 +6000,9 @@ func Mm(input *Tensor, mat2 *Tensor) (*Tensor, error) {
 //
 //	bmm(Tensor input, Tensor mat2) -> Tensor
 func Bmm(input *Tensor, mat2 *Tensor) (*Tensor, error) {
-	return one(apply(nil, "bmm",
-		given("input", input),
-		given("mat2", mat2)))
+	return Apply(nil, "bmm",
+		Given("input", input),
+		Given("mat2", mat2)).One()
 }
 
 // LinearOptions are the arguments of Linear that may be left out.
@@ -6016,11 +6016,11 @@ type LinearOptions struct {
 //
 //	linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
 func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linear",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias)))
+	set := Last(options)
+	return Apply(nil, "linear",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias)).One()
 }
 
 // Mv applies the operator mv.
@@ -6029,9 +6029,9 @@ func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, e
 //
 //	mv(Tensor input, Tensor vec) -> Tensor
 func Mv(input *Tensor, vec *Tensor) (*Tensor, error) {
-	return one(apply(nil, "mv",
-		given("input", input),
-		given("vec", vec)))
+	return Apply(nil, "mv",
+		Given("input", input),
+		Given("vec", vec)).One()
 }
 
 // Dot applies the operator dot.
@@ -6040,9 +6040,9 @@ func Mv(input *Tensor, vec *Tensor) (*Tensor, error) {
 //
 //	dot(Tensor input, Tensor tensor) -> Tensor
 func Dot(input *Tensor, tensor *Tensor) (*Tensor, error) {
-	return one(apply(nil, "dot",
-		given("input", input),
-		given("tensor", tensor)))
+	return Apply(nil, "dot",
+		Given("input", input),
+		Given("tensor", tensor)).One()
 }
 
 // Vdot applies the operator vdot.
@@ -6051,9 +6051,9 @@ func Dot(input *Tensor, tensor *Tensor) (*Tensor, error) {
 //
 //	vdot(Tensor input, Tensor other) -> Tensor
 func Vdot(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "vdot",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "vdot",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Inner applies the operator inner.
@@ -6062,9 +6062,9 @@ func Vdot(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	inner(Tensor input, Tensor other) -> Tensor
 func Inner(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "inner",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "inner",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // Outer applies the operator outer.
@@ -6073,9 +6073,9 @@ func Inner(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	outer(Tensor input, Tensor vec2) -> Tensor
 func Outer(input *Tensor, vec2 *Tensor) (*Tensor, error) {
-	return one(apply(nil, "outer",
-		given("input", input),
-		given("vec2", vec2)))
+	return Apply(nil, "outer",
+		Given("input", input),
+		Given("vec2", vec2)).One()
 }
 
 // TensordotOptions are the arguments of Tensordot that may be left out.
@@ -6089,11 +6089,11 @@ type TensordotOptions struct {
 //
 //	tensordot(Tensor a, Tensor b, int dims=2) -> Tensor
 func Tensordot(a *Tensor, b *Tensor, options ...TensordotOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "tensordot",
-		given("a", a),
-		given("b", b),
-		optional("dims", set.Dims)))
+	set := Last(options)
+	return Apply(nil, "tensordot",
+		Given("a", a),
+		Given("b", b),
+		Optional("dims", set.Dims)).One()
 }
 
 // TensordotDims applies the operator tensordot.dims.
@@ -6102,10 +6102,10 @@ func Tensordot(a *Tensor, b *Tensor, options ...TensordotOptions) (*Tensor, erro
 //
 //	tensordot.dims(Tensor a, Tensor b, Data dims) -> Tensor
 func TensordotDims(a *Tensor, b *Tensor, dims any) (*Tensor, error) {
-	return one(apply(nil, "tensordot.dims",
-		given("a", a),
-		given("b", b),
-		given("dims", dims)))
+	return Apply(nil, "tensordot.dims",
+		Given("a", a),
+		Given("b", b),
+		Given("dims", dims)).One()
 }
 
 // AddmmOptions are the arguments of Addmm that may be left out.
@@ -6120,13 +6120,13 @@ type AddmmOptions struct {
 //
 //	addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 func Addmm(input *Tensor, mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "addmm",
-		given("input", input),
-		given("mat1", mat1),
-		given("mat2", mat2),
-		optional("beta", set.Beta),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "addmm",
+		Given("input", input),
+		Given("mat1", mat1),
+		Given("mat2", mat2),
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // AddmvOptions are the arguments of Addmv that may be left out.
@@ -6141,13 +6141,13 @@ type AddmvOptions struct {
 //
 //	addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 func Addmv(input *Tensor, mat *Tensor, vec *Tensor, options ...AddmvOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "addmv",
-		given("input", input),
-		given("mat", mat),
-		given("vec", vec),
-		optional("beta", set.Beta),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "addmv",
+		Given("input", input),
+		Given("mat", mat),
+		Given("vec", vec),
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // AddbmmOptions are the arguments of Addbmm that may be left out.
@@ -6162,13 +6162,13 @@ type AddbmmOptions struct {
 //
 //	addbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 func Addbmm(input *Tensor, batch1 *Tensor, batch2 *Tensor, options ...AddbmmOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "addbmm",
-		given("input", input),
-		given("batch1", batch1),
-		given("batch2", batch2),
-		optional("beta", set.Beta),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "addbmm",
+		Given("input", input),
+		Given("batch1", batch1),
+		Given("batch2", batch2),
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // BaddbmmOptions are the arguments of Baddbmm that may be left out.
@@ -6183,13 +6183,13 @@ type BaddbmmOptions struct {
 //
 //	baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 func Baddbmm(input *Tensor, batch1 *Tensor, batch2 *Tensor, options ...BaddbmmOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "baddbmm",
-		given("input", input),
-		given("batch1", batch1),
-		given("batch2", batch2),
-		optional("beta", set.Beta),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "baddbmm",
+		Given("input", input),
+		Given("batch1", batch1),
+		Given("batch2", batch2),
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Kron applies the operator kron.
@@ -6198,9 +6198,9 @@ func Baddbmm(input *Tensor, batch1 *Tensor, batch2 *Tensor, options ...BaddbmmOp
 //
 //	kron(Tensor input, Tensor other) -> Tensor
 func Kron(input *Tensor, other *Tensor) (*Tensor, error) {
-	return one(apply(nil, "kron",
-		given("input", input),
-		given("other", other)))
+	return Apply(nil, "kron",
+		Given("input", input),
+		Given("other", other)).One()
 }
 
 // MatrixPower applies the operator matrix_power.
@@ -6209,9 +6209,9 @@ func Kron(input *Tensor, other *Tensor) (*Tensor, error) {
 //
 //	matrix_power(Tensor input, int n) -> Tensor
 func MatrixPower(input *Tensor, n int) (*Tensor, error) {
-	return one(apply(nil, "matrix_power",
-		given("input", input),
-		given("n", n)))
+	return Apply(nil, "matrix_power",
+		Given("input", input),
+		Given("n", n)).One()
 }
 
 // MultiDot applies the operator multi_dot.
@@ -6220,8 +6220,8 @@ func MatrixPower(input *Tensor, n int) (*Tensor, error) {
 //
 //	multi_dot(Tensor[] tensors) -> Tensor
 func MultiDot(tensors []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "multi_dot",
-		given("tensors", tensors)))
+	return Apply(nil, "multi_dot",
+		Given("tensors", tensors)).One()
 }
 
 // ChainMatmul applies the operator chain_matmul.
@@ -6230,8 +6230,8 @@ func MultiDot(tensors []*Tensor) (*Tensor, error) {
 //
 //	chain_matmul(Tensor[] matrices) -> Tensor
 func ChainMatmul(matrices []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "chain_matmul",
-		given("matrices", matrices)))
+	return Apply(nil, "chain_matmul",
+		Given("matrices", matrices)).One()
 }
 
 // BilinearOptions are the arguments of Bilinear that may be left out.
@@ -6245,12 +6245,12 @@ type BilinearOptions struct {
 //
 //	bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor
 func Bilinear(input1 *Tensor, input2 *Tensor, weight *Tensor, options ...BilinearOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "bilinear",
-		given("input1", input1),
-		given("input2", input2),
-		given("weight", weight),
-		optional("bias", set.Bias)))
+	set := Last(options)
+	return Apply(nil, "bilinear",
+		Given("input1", input1),
+		Given("input2", input2),
+		Given("weight", weight),
+		Optional("bias", set.Bias)).One()
 }
 
 // CrossOptions are the arguments of Cross that may be left out.
@@ -6264,11 +6264,11 @@ type CrossOptions struct {
 //
 //	cross(Tensor input, Tensor other, int? dim=None) -> Tensor
 func Cross(input *Tensor, other *Tensor, options ...CrossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cross",
-		given("input", input),
-		given("other", other),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "cross",
+		Given("input", input),
+		Given("other", other),
+		Optional("dim", set.Dim)).One()
 }
 
 // LinalgCrossOptions are the arguments of LinalgCross that may be left out.
@@ -6282,11 +6282,11 @@ type LinalgCrossOptions struct {
 //
 //	linalg_cross(Tensor input, Tensor other, *, int? dim=-1) -> Tensor
 func LinalgCross(input *Tensor, other *Tensor, options ...LinalgCrossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_cross",
-		given("input", input),
-		given("other", other),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "linalg_cross",
+		Given("input", input),
+		Given("other", other),
+		Optional("dim", set.Dim)).One()
 }
 
 // Inverse applies the operator inverse.
@@ -6295,8 +6295,8 @@ func LinalgCross(input *Tensor, other *Tensor, options ...LinalgCrossOptions) (*
 //
 //	inverse(Tensor input) -> Tensor
 func Inverse(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "inverse",
-		given("input", input)))
+	return Apply(nil, "inverse",
+		Given("input", input)).One()
 }
 
 // LinalgInv applies the operator linalg_inv.
@@ -6305,8 +6305,8 @@ func Inverse(input *Tensor) (*Tensor, error) {
 //
 //	linalg_inv(Tensor A) -> Tensor
 func LinalgInv(A *Tensor) (*Tensor, error) {
-	return one(apply(nil, "linalg_inv",
-		given("A", A)))
+	return Apply(nil, "linalg_inv",
+		Given("A", A)).One()
 }
 
 // Det applies the operator det.
@@ -6315,8 +6315,8 @@ func LinalgInv(A *Tensor) (*Tensor, error) {
 //
 //	det(Tensor input) -> Tensor
 func Det(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "det",
-		given("input", input)))
+	return Apply(nil, "det",
+		Given("input", input)).One()
 }
 
 // LinalgDet applies the operator linalg_det.
@@ -6325,8 +6325,8 @@ func Det(input *Tensor) (*Tensor, error) {
 //
 //	linalg_det(Tensor A) -> Tensor
 func LinalgDet(A *Tensor) (*Tensor, error) {
-	return one(apply(nil, "linalg_det",
-		given("A", A)))
+	return Apply(nil, "linalg_det",
+		Given("A", A)).One()
 }
 
 // Slogdet applies the operator slogdet.
@@ -6335,8 +6335,8 @@ func LinalgDet(A *Tensor) (*Tensor, error) {
 //
 //	slogdet(Tensor input) -> (Tensor sign, Tensor logabsdet)
 func Slogdet(input *Tensor) (sign, logabsdet *Tensor, err error) {
-	return two(apply(nil, "slogdet",
-		given("input", input)))
+	return Apply(nil, "slogdet",
+		Given("input", input)).Two()
 }
 
 // LinalgSlogdet applies the operator linalg_slogdet.
@@ -6345,8 +6345,8 @@ func Slogdet(input *Tensor) (sign, logabsdet *Tensor, err error) {
 //
 //	linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
 func LinalgSlogdet(A *Tensor) (sign, logabsdet *Tensor, err error) {
-	return two(apply(nil, "linalg_slogdet",
-		given("A", A)))
+	return Apply(nil, "linalg_slogdet",
+		Given("A", A)).Two()
 }
 
 // Logdet applies the operator logdet.
@@ -6355,8 +6355,8 @@ func LinalgSlogdet(A *Tensor) (sign, logabsdet *Tensor, err error) {
 //
 //	logdet(Tensor input) -> Tensor
 func Logdet(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "logdet",
-		given("input", input)))
+	return Apply(nil, "logdet",
+		Given("input", input)).One()
 }
 
 // LinalgSolveOptions are the arguments of LinalgSolve that may be left out.
@@ -6370,11 +6370,11 @@ type LinalgSolveOptions struct {
 //
 //	linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
 func LinalgSolve(A *Tensor, B *Tensor, options ...LinalgSolveOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_solve",
-		given("A", A),
-		given("B", B),
-		optional("left", set.Left)))
+	set := Last(options)
+	return Apply(nil, "linalg_solve",
+		Given("A", A),
+		Given("B", B),
+		Optional("left", set.Left)).One()
 }
 
 // CholeskyOptions are the arguments of Cholesky that may be left out.
@@ -6388,10 +6388,10 @@ type CholeskyOptions struct {
 //
 //	cholesky(Tensor input, bool upper=False) -> Tensor
 func Cholesky(input *Tensor, options ...CholeskyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cholesky",
-		given("input", input),
-		optional("upper", set.Upper)))
+	set := Last(options)
+	return Apply(nil, "cholesky",
+		Given("input", input),
+		Optional("upper", set.Upper)).One()
 }
 
 // LinalgCholeskyOptions are the arguments of LinalgCholesky that may be left out.
@@ -6405,10 +6405,10 @@ type LinalgCholeskyOptions struct {
 //
 //	linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
 func LinalgCholesky(input *Tensor, options ...LinalgCholeskyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_cholesky",
-		given("input", input),
-		optional("upper", set.Upper)))
+	set := Last(options)
+	return Apply(nil, "linalg_cholesky",
+		Given("input", input),
+		Optional("upper", set.Upper)).One()
 }
 
 // LinalgCholeskyExOptions are the arguments of LinalgCholeskyEx that may be left out.
@@ -6423,11 +6423,11 @@ type LinalgCholeskyExOptions struct {
 //
 //	linalg_cholesky_ex(Tensor input, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
 func LinalgCholeskyEx(input *Tensor, options ...LinalgCholeskyExOptions) (L, info *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "linalg_cholesky_ex",
-		given("input", input),
-		optional("upper", set.Upper),
-		optional("check_errors", set.CheckErrors)))
+	set := Last(options)
+	return Apply(nil, "linalg_cholesky_ex",
+		Given("input", input),
+		Optional("upper", set.Upper),
+		Optional("check_errors", set.CheckErrors)).Two()
 }
 
 // LinalgSolveTriangularOptions are the arguments of LinalgSolveTriangular that may be left out.
@@ -6442,13 +6442,13 @@ type LinalgSolveTriangularOptions struct {
 //
 //	linalg_solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor
 func LinalgSolveTriangular(input *Tensor, B *Tensor, upper bool, options ...LinalgSolveTriangularOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_solve_triangular",
-		given("input", input),
-		given("B", B),
-		given("upper", upper),
-		optional("left", set.Left),
-		optional("unitriangular", set.Unitriangular)))
+	set := Last(options)
+	return Apply(nil, "linalg_solve_triangular",
+		Given("input", input),
+		Given("B", B),
+		Given("upper", upper),
+		Optional("left", set.Left),
+		Optional("unitriangular", set.Unitriangular)).One()
 }
 
 // CholeskySolveOptions are the arguments of CholeskySolve that may be left out.
@@ -6462,11 +6462,11 @@ type CholeskySolveOptions struct {
 //
 //	cholesky_solve(Tensor input, Tensor input2, bool upper=False) -> Tensor
 func CholeskySolve(input *Tensor, input2 *Tensor, options ...CholeskySolveOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cholesky_solve",
-		given("input", input),
-		given("input2", input2),
-		optional("upper", set.Upper)))
+	set := Last(options)
+	return Apply(nil, "cholesky_solve",
+		Given("input", input),
+		Given("input2", input2),
+		Optional("upper", set.Upper)).One()
 }
 
 // LinalgQrOptions are the arguments of LinalgQr that may be left out.
@@ -6480,10 +6480,10 @@ type LinalgQrOptions struct {
 //
 //	linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)
 func LinalgQr(A *Tensor, options ...LinalgQrOptions) (Q, R *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "linalg_qr",
-		given("A", A),
-		optional("mode", set.Mode)))
+	set := Last(options)
+	return Apply(nil, "linalg_qr",
+		Given("A", A),
+		Optional("mode", set.Mode)).Two()
 }
 
 // LinalgSvdvalsOptions are the arguments of LinalgSvdvals that may be left out.
@@ -6497,10 +6497,10 @@ type LinalgSvdvalsOptions struct {
 //
 //	linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor
 func LinalgSvdvals(A *Tensor, options ...LinalgSvdvalsOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_svdvals",
-		given("A", A),
-		optional("driver", set.Driver)))
+	set := Last(options)
+	return Apply(nil, "linalg_svdvals",
+		Given("A", A),
+		Optional("driver", set.Driver)).One()
 }
 
 // LinalgEigvalshOptions are the arguments of LinalgEigvalsh that may be left out.
@@ -6514,10 +6514,10 @@ type LinalgEigvalshOptions struct {
 //
 //	linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor
 func LinalgEigvalsh(input *Tensor, options ...LinalgEigvalshOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_eigvalsh",
-		given("input", input),
-		optional("UPLO", set.UPLO)))
+	set := Last(options)
+	return Apply(nil, "linalg_eigvalsh",
+		Given("input", input),
+		Optional("UPLO", set.UPLO)).One()
 }
 
 // LinalgPinvOptions are the arguments of LinalgPinv that may be left out.
@@ -6535,13 +6535,13 @@ type LinalgPinvOptions struct {
 //	linalg_pinv(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False, float? rcond=None) -> Tensor
 //	linalg_pinv(Tensor input, float rcond, bool hermitian=False) -> Tensor
 func LinalgPinv(input *Tensor, options ...LinalgPinvOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_pinv",
-		given("input", input),
-		optional("atol", set.Atol),
-		optional("rtol", set.Rtol),
-		optional("hermitian", set.Hermitian),
-		optional("rcond", set.Rcond)))
+	set := Last(options)
+	return Apply(nil, "linalg_pinv",
+		Given("input", input),
+		Optional("atol", set.Atol),
+		Optional("rtol", set.Rtol),
+		Optional("hermitian", set.Hermitian),
+		Optional("rcond", set.Rcond)).One()
 }
 
 // PinverseOptions are the arguments of Pinverse that may be left out.
@@ -6555,10 +6555,10 @@ type PinverseOptions struct {
 //
 //	pinverse(Tensor input, float rcond=1e-15) -> Tensor
 func Pinverse(input *Tensor, options ...PinverseOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "pinverse",
-		given("input", input),
-		optional("rcond", set.Rcond)))
+	set := Last(options)
+	return Apply(nil, "pinverse",
+		Given("input", input),
+		Optional("rcond", set.Rcond)).One()
 }
 
 // LinalgMatrixRankOptions are the arguments of LinalgMatrixRank that may be left out.
@@ -6576,13 +6576,13 @@ type LinalgMatrixRankOptions struct {
 //	linalg_matrix_rank(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False, float? tol=None) -> Tensor
 //	linalg_matrix_rank(Tensor input, float tol, bool hermitian=False) -> Tensor
 func LinalgMatrixRank(input *Tensor, options ...LinalgMatrixRankOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_matrix_rank",
-		given("input", input),
-		optional("atol", set.Atol),
-		optional("rtol", set.Rtol),
-		optional("hermitian", set.Hermitian),
-		optional("tol", set.Tol)))
+	set := Last(options)
+	return Apply(nil, "linalg_matrix_rank",
+		Given("input", input),
+		Optional("atol", set.Atol),
+		Optional("rtol", set.Rtol),
+		Optional("hermitian", set.Hermitian),
+		Optional("tol", set.Tol)).One()
 }
 
 // LinalgCondOptions are the arguments of LinalgCond that may be left out.
@@ -6597,10 +6597,10 @@ type LinalgCondOptions struct {
 //	linalg_cond(Tensor input, Scalar? p=None) -> Tensor
 //	linalg_cond(Tensor input, str p) -> Tensor
 func LinalgCond(input *Tensor, options ...LinalgCondOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_cond",
-		given("input", input),
-		optional("p", set.P)))
+	set := Last(options)
+	return Apply(nil, "linalg_cond",
+		Given("input", input),
+		Optional("p", set.P)).One()
 }
 
 // MatrixExp applies the operator matrix_exp.
@@ -6609,8 +6609,8 @@ func LinalgCond(input *Tensor, options ...LinalgCondOptions) (*Tensor, error) {
 //
 //	matrix_exp(Tensor input) -> Tensor
 func MatrixExp(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "matrix_exp",
-		given("input", input)))
+	return Apply(nil, "matrix_exp",
+		Given("input", input)).One()
 }
 
 // Einsum applies the operator einsum.
@@ -6619,9 +6619,9 @@ func MatrixExp(input *Tensor) (*Tensor, error) {
 //
 //	einsum(str equation, Tensor[] operands) -> Tensor
 func Einsum(equation string, operands []*Tensor) (*Tensor, error) {
-	return one(apply(nil, "einsum",
-		given("equation", equation),
-		given("operands", operands)))
+	return Apply(nil, "einsum",
+		Given("equation", equation),
+		Given("operands", operands)).One()
 }
 
 // ScaledDotProductAttentionOptions are the arguments of ScaledDotProductAttention that may be left out.
@@ -6639,16 +6639,16 @@ type ScaledDotProductAttentionOptions struct {
 //
 //	scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
 func ScaledDotProductAttention(query *Tensor, key *Tensor, value *Tensor, options ...ScaledDotProductAttentionOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "scaled_dot_product_attention",
-		given("query", query),
-		given("key", key),
-		given("value", value),
-		optional("attn_mask", set.AttnMask),
-		optional("dropout_p", set.DropoutP),
-		optional("is_causal", set.IsCausal),
-		optional("scale", set.Scale),
-		optional("enable_gqa", set.EnableGqa)))
+	set := Last(options)
+	return Apply(nil, "scaled_dot_product_attention",
+		Given("query", query),
+		Given("key", key),
+		Given("value", value),
+		Optional("attn_mask", set.AttnMask),
+		Optional("dropout_p", set.DropoutP),
+		Optional("is_causal", set.IsCausal),
+		Optional("scale", set.Scale),
+		Optional("enable_gqa", set.EnableGqa)).One()
 }
 
 // RnnTanhCellOptions are the arguments of RnnTanhCell that may be left out.
@@ -6663,14 +6663,14 @@ type RnnTanhCellOptions struct {
 //
 //	rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
 func RnnTanhCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnTanhCellOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rnn_tanh_cell",
-		given("input", input),
-		given("hx", hx),
-		given("w_ih", wIh),
-		given("w_hh", wHh),
-		optional("b_ih", set.BIh),
-		optional("b_hh", set.BHh)))
+	set := Last(options)
+	return Apply(nil, "rnn_tanh_cell",
+		Given("input", input),
+		Given("hx", hx),
+		Given("w_ih", wIh),
+		Given("w_hh", wHh),
+		Optional("b_ih", set.BIh),
+		Optional("b_hh", set.BHh)).One()
 }
 
 // RnnReluCellOptions are the arguments of RnnReluCell that may be left out.
@@ -6685,14 +6685,14 @@ type RnnReluCellOptions struct {
 //
 //	rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
 func RnnReluCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...RnnReluCellOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rnn_relu_cell",
-		given("input", input),
-		given("hx", hx),
-		given("w_ih", wIh),
-		given("w_hh", wHh),
-		optional("b_ih", set.BIh),
-		optional("b_hh", set.BHh)))
+	set := Last(options)
+	return Apply(nil, "rnn_relu_cell",
+		Given("input", input),
+		Given("hx", hx),
+		Given("w_ih", wIh),
+		Given("w_hh", wHh),
+		Optional("b_ih", set.BIh),
+		Optional("b_hh", set.BHh)).One()
 }
 
 // GruCellOptions are the arguments of GruCell that may be left out.
@@ -6707,14 +6707,14 @@ type GruCellOptions struct {
 //
 //	gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor
 func GruCell(input *Tensor, hx *Tensor, wIh *Tensor, wHh *Tensor, options ...GruCellOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "gru_cell",
-		given("input", input),
-		given("hx", hx),
-		given("w_ih", wIh),
-		given("w_hh", wHh),
-		optional("b_ih", set.BIh),
-		optional("b_hh", set.BHh)))
+	set := Last(options)
+	return Apply(nil, "gru_cell",
+		Given("input", input),
+		Given("hx", hx),
+		Given("w_ih", wIh),
+		Given("w_hh", wHh),
+		Optional("b_ih", set.BIh),
+		Optional("b_hh", set.BHh)).One()
 }
 
 // LstmCellOptions are the arguments of LstmCell that may be left out.
@@ -6729,14 +6729,14 @@ type LstmCellOptions struct {
 //
 //	lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor hidden, Tensor cell)
 func LstmCell(input *Tensor, hx []*Tensor, wIh *Tensor, wHh *Tensor, options ...LstmCellOptions) (hidden, cell *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "lstm_cell",
-		given("input", input),
-		given("hx", hx),
-		given("w_ih", wIh),
-		given("w_hh", wHh),
-		optional("b_ih", set.BIh),
-		optional("b_hh", set.BHh)))
+	set := Last(options)
+	return Apply(nil, "lstm_cell",
+		Given("input", input),
+		Given("hx", hx),
+		Given("w_ih", wIh),
+		Given("w_hh", wHh),
+		Optional("b_ih", set.BIh),
+		Optional("b_hh", set.BHh)).Two()
 }
 
 // Conv1DOptions are the arguments of Conv1D that may be left out.
@@ -6755,15 +6755,15 @@ type Conv1DOptions struct {
 //	conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor
 //	conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor
 func Conv1D(input *Tensor, weight *Tensor, options ...Conv1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "conv1d",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("groups", set.Groups)))
+	set := Last(options)
+	return Apply(nil, "conv1d",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("groups", set.Groups)).One()
 }
 
 // ConvTranspose1DOptions are the arguments of ConvTranspose1D that may be left out.
@@ -6782,16 +6782,16 @@ type ConvTranspose1DOptions struct {
 //
 //	conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
 func ConvTranspose1D(input *Tensor, weight *Tensor, options ...ConvTranspose1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "conv_transpose1d",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("output_padding", set.OutputPadding),
-		optional("groups", set.Groups),
-		optional("dilation", set.Dilation)))
+	set := Last(options)
+	return Apply(nil, "conv_transpose1d",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("output_padding", set.OutputPadding),
+		Optional("groups", set.Groups),
+		Optional("dilation", set.Dilation)).One()
 }
 
 // Conv2DOptions are the arguments of Conv2D that may be left out.
@@ -6810,15 +6810,15 @@ type Conv2DOptions struct {
 //	conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor
 //	conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding='valid', int[2] dilation=1, int groups=1) -> Tensor
 func Conv2D(input *Tensor, weight *Tensor, options ...Conv2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "conv2d",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("groups", set.Groups)))
+	set := Last(options)
+	return Apply(nil, "conv2d",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("groups", set.Groups)).One()
 }
 
 // ConvTranspose2DOptions are the arguments of ConvTranspose2D that may be left out.
@@ -6837,16 +6837,16 @@ type ConvTranspose2DOptions struct {
 //
 //	conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor
 func ConvTranspose2D(input *Tensor, weight *Tensor, options ...ConvTranspose2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "conv_transpose2d",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("output_padding", set.OutputPadding),
-		optional("groups", set.Groups),
-		optional("dilation", set.Dilation)))
+	set := Last(options)
+	return Apply(nil, "conv_transpose2d",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("output_padding", set.OutputPadding),
+		Optional("groups", set.Groups),
+		Optional("dilation", set.Dilation)).One()
 }
 
 // Conv3DOptions are the arguments of Conv3D that may be left out.
@@ -6865,15 +6865,15 @@ type Conv3DOptions struct {
 //	conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor
 //	conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding='valid', int[3] dilation=1, int groups=1) -> Tensor
 func Conv3D(input *Tensor, weight *Tensor, options ...Conv3DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "conv3d",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("groups", set.Groups)))
+	set := Last(options)
+	return Apply(nil, "conv3d",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("groups", set.Groups)).One()
 }
 
 // ConvTranspose3DOptions are the arguments of ConvTranspose3D that may be left out.
@@ -6892,16 +6892,16 @@ type ConvTranspose3DOptions struct {
 //
 //	conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor
 func ConvTranspose3D(input *Tensor, weight *Tensor, options ...ConvTranspose3DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "conv_transpose3d",
-		given("input", input),
-		given("weight", weight),
-		optional("bias", set.Bias),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("output_padding", set.OutputPadding),
-		optional("groups", set.Groups),
-		optional("dilation", set.Dilation)))
+	set := Last(options)
+	return Apply(nil, "conv_transpose3d",
+		Given("input", input),
+		Given("weight", weight),
+		Optional("bias", set.Bias),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("output_padding", set.OutputPadding),
+		Optional("groups", set.Groups),
+		Optional("dilation", set.Dilation)).One()
 }
 
 // MaxPool1DOptions are the arguments of MaxPool1D that may be left out.
@@ -6918,14 +6918,14 @@ type MaxPool1DOptions struct {
 //
 //	max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor
 func MaxPool1D(input *Tensor, kernelSize []int, options ...MaxPool1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "max_pool1d",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("ceil_mode", set.CeilMode)))
+	set := Last(options)
+	return Apply(nil, "max_pool1d",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("ceil_mode", set.CeilMode)).One()
 }
 
 // MaxPool1DWithIndicesOptions are the arguments of MaxPool1DWithIndices that may be left out.
@@ -6943,15 +6943,15 @@ type MaxPool1DWithIndicesOptions struct {
 //
 //	max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=True) -> (Tensor output, Tensor indices)
 func MaxPool1DWithIndices(input *Tensor, kernelSize []int, options ...MaxPool1DWithIndicesOptions) (output, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "max_pool1d_with_indices",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("ceil_mode", set.CeilMode),
-		optional("return_indices", set.ReturnIndices)))
+	set := Last(options)
+	return Apply(nil, "max_pool1d_with_indices",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("ceil_mode", set.CeilMode),
+		Optional("return_indices", set.ReturnIndices)).Two()
 }
 
 // MaxPool2DOptions are the arguments of MaxPool2D that may be left out.
@@ -6968,14 +6968,14 @@ type MaxPool2DOptions struct {
 //
 //	max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor
 func MaxPool2D(input *Tensor, kernelSize []int, options ...MaxPool2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "max_pool2d",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("ceil_mode", set.CeilMode)))
+	set := Last(options)
+	return Apply(nil, "max_pool2d",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("ceil_mode", set.CeilMode)).One()
 }
 
 // MaxPool2DWithIndicesOptions are the arguments of MaxPool2DWithIndices that may be left out.
@@ -6993,15 +6993,15 @@ type MaxPool2DWithIndicesOptions struct {
 //
 //	max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, bool return_indices=True) -> (Tensor output, Tensor indices)
 func MaxPool2DWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2DWithIndicesOptions) (output, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "max_pool2d_with_indices",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("ceil_mode", set.CeilMode),
-		optional("return_indices", set.ReturnIndices)))
+	set := Last(options)
+	return Apply(nil, "max_pool2d_with_indices",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("ceil_mode", set.CeilMode),
+		Optional("return_indices", set.ReturnIndices)).Two()
 }
 
 // MaxPool3DOptions are the arguments of MaxPool3D that may be left out.
@@ -7018,14 +7018,14 @@ type MaxPool3DOptions struct {
 //
 //	max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor
 func MaxPool3D(input *Tensor, kernelSize []int, options ...MaxPool3DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "max_pool3d",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("ceil_mode", set.CeilMode)))
+	set := Last(options)
+	return Apply(nil, "max_pool3d",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("ceil_mode", set.CeilMode)).One()
 }
 
 // MaxPool3DWithIndicesOptions are the arguments of MaxPool3DWithIndices that may be left out.
@@ -7043,15 +7043,15 @@ type MaxPool3DWithIndicesOptions struct {
 //
 //	max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, bool return_indices=True) -> (Tensor output, Tensor indices)
 func MaxPool3DWithIndices(input *Tensor, kernelSize []int, options ...MaxPool3DWithIndicesOptions) (output, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "max_pool3d_with_indices",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("dilation", set.Dilation),
-		optional("ceil_mode", set.CeilMode),
-		optional("return_indices", set.ReturnIndices)))
+	set := Last(options)
+	return Apply(nil, "max_pool3d_with_indices",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("dilation", set.Dilation),
+		Optional("ceil_mode", set.CeilMode),
+		Optional("return_indices", set.ReturnIndices)).Two()
 }
 
 // AvgPool1DOptions are the arguments of AvgPool1D that may be left out.
@@ -7068,14 +7068,14 @@ type AvgPool1DOptions struct {
 //
 //	avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor
 func AvgPool1D(input *Tensor, kernelSize []int, options ...AvgPool1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "avg_pool1d",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("ceil_mode", set.CeilMode),
-		optional("count_include_pad", set.CountIncludePad)))
+	set := Last(options)
+	return Apply(nil, "avg_pool1d",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("ceil_mode", set.CeilMode),
+		Optional("count_include_pad", set.CountIncludePad)).One()
 }
 
 // AvgPool2DOptions are the arguments of AvgPool2D that may be left out.
@@ -7093,15 +7093,15 @@ type AvgPool2DOptions struct {
 //
 //	avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
 func AvgPool2D(input *Tensor, kernelSize []int, options ...AvgPool2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "avg_pool2d",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("ceil_mode", set.CeilMode),
-		optional("count_include_pad", set.CountIncludePad),
-		optional("divisor_override", set.DivisorOverride)))
+	set := Last(options)
+	return Apply(nil, "avg_pool2d",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("ceil_mode", set.CeilMode),
+		Optional("count_include_pad", set.CountIncludePad),
+		Optional("divisor_override", set.DivisorOverride)).One()
 }
 
 // AvgPool3DOptions are the arguments of AvgPool3D that may be left out.
@@ -7119,15 +7119,15 @@ type AvgPool3DOptions struct {
 //
 //	avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
 func AvgPool3D(input *Tensor, kernelSize []int, options ...AvgPool3DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "avg_pool3d",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("ceil_mode", set.CeilMode),
-		optional("count_include_pad", set.CountIncludePad),
-		optional("divisor_override", set.DivisorOverride)))
+	set := Last(options)
+	return Apply(nil, "avg_pool3d",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("ceil_mode", set.CeilMode),
+		Optional("count_include_pad", set.CountIncludePad),
+		Optional("divisor_override", set.DivisorOverride)).One()
 }
 
 // AdaptiveAvgPool1D applies the operator adaptive_avg_pool1d.
@@ -7136,9 +7136,9 @@ func AvgPool3D(input *Tensor, kernelSize []int, options ...AvgPool3DOptions) (*T
 //
 //	adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor
 func AdaptiveAvgPool1D(input *Tensor, outputSize []int) (*Tensor, error) {
-	return one(apply(nil, "adaptive_avg_pool1d",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_avg_pool1d",
+		Given("input", input),
+		Given("output_size", outputSize)).One()
 }
 
 // AdaptiveMaxPool1D applies the operator adaptive_max_pool1d.
@@ -7147,9 +7147,9 @@ func AdaptiveAvgPool1D(input *Tensor, outputSize []int) (*Tensor, error) {
 //
 //	adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor
 func AdaptiveMaxPool1D(input *Tensor, outputSize []int) (*Tensor, error) {
-	return one(apply(nil, "adaptive_max_pool1d",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_max_pool1d",
+		Given("input", input),
+		Given("output_size", outputSize)).One()
 }
 
 // AdaptiveMaxPool1DIndicesOptions are the arguments of AdaptiveMaxPool1DIndices that may be left out.
@@ -7163,11 +7163,11 @@ type AdaptiveMaxPool1DIndicesOptions struct {
 //
 //	adaptive_max_pool1d.indices(Tensor input, int[1] output_size, bool return_indices=True) -> (Tensor output, Tensor indices)
 func AdaptiveMaxPool1DIndices(input *Tensor, outputSize []int, options ...AdaptiveMaxPool1DIndicesOptions) (output, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "adaptive_max_pool1d.indices",
-		given("input", input),
-		given("output_size", outputSize),
-		optional("return_indices", set.ReturnIndices)))
+	set := Last(options)
+	return Apply(nil, "adaptive_max_pool1d.indices",
+		Given("input", input),
+		Given("output_size", outputSize),
+		Optional("return_indices", set.ReturnIndices)).Two()
 }
 
 // AdaptiveMaxPool1DPair applies the operator adaptive_max_pool1d.pair.
@@ -7176,9 +7176,9 @@ func AdaptiveMaxPool1DIndices(input *Tensor, outputSize []int, options ...Adapti
 //
 //	adaptive_max_pool1d.pair(Tensor input, int[1] output_size) -> (Tensor output, Tensor indices)
 func AdaptiveMaxPool1DPair(input *Tensor, outputSize []int) (output, indices *Tensor, err error) {
-	return two(apply(nil, "adaptive_max_pool1d.pair",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_max_pool1d.pair",
+		Given("input", input),
+		Given("output_size", outputSize)).Two()
 }
 
 // AdaptiveAvgPool2D applies the operator adaptive_avg_pool2d.
@@ -7187,9 +7187,9 @@ func AdaptiveMaxPool1DPair(input *Tensor, outputSize []int) (output, indices *Te
 //
 //	adaptive_avg_pool2d(Tensor input, int?[2] output_size) -> Tensor
 func AdaptiveAvgPool2D(input *Tensor, outputSize []int) (*Tensor, error) {
-	return one(apply(nil, "adaptive_avg_pool2d",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_avg_pool2d",
+		Given("input", input),
+		Given("output_size", outputSize)).One()
 }
 
 // AdaptiveMaxPool2D applies the operator adaptive_max_pool2d.
@@ -7198,9 +7198,9 @@ func AdaptiveAvgPool2D(input *Tensor, outputSize []int) (*Tensor, error) {
 //
 //	adaptive_max_pool2d(Tensor input, int?[2] output_size) -> Tensor
 func AdaptiveMaxPool2D(input *Tensor, outputSize []int) (*Tensor, error) {
-	return one(apply(nil, "adaptive_max_pool2d",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_max_pool2d",
+		Given("input", input),
+		Given("output_size", outputSize)).One()
 }
 
 // AdaptiveMaxPool2DIndicesOptions are the arguments of AdaptiveMaxPool2DIndices that may be left out.
@@ -7214,11 +7214,11 @@ type AdaptiveMaxPool2DIndicesOptions struct {
 //
 //	adaptive_max_pool2d.indices(Tensor input, int?[2] output_size, bool return_indices=True) -> (Tensor output, Tensor indices)
 func AdaptiveMaxPool2DIndices(input *Tensor, outputSize []int, options ...AdaptiveMaxPool2DIndicesOptions) (output, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "adaptive_max_pool2d.indices",
-		given("input", input),
-		given("output_size", outputSize),
-		optional("return_indices", set.ReturnIndices)))
+	set := Last(options)
+	return Apply(nil, "adaptive_max_pool2d.indices",
+		Given("input", input),
+		Given("output_size", outputSize),
+		Optional("return_indices", set.ReturnIndices)).Two()
 }
 
 // AdaptiveAvgPool3D applies the operator adaptive_avg_pool3d.
@@ -7227,9 +7227,9 @@ func AdaptiveMaxPool2DIndices(input *Tensor, outputSize []int, options ...Adapti
 //
 //	adaptive_avg_pool3d(Tensor input, int?[3] output_size) -> Tensor
 func AdaptiveAvgPool3D(input *Tensor, outputSize []int) (*Tensor, error) {
-	return one(apply(nil, "adaptive_avg_pool3d",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_avg_pool3d",
+		Given("input", input),
+		Given("output_size", outputSize)).One()
 }
 
 // AdaptiveMaxPool3D applies the operator adaptive_max_pool3d.
@@ -7238,9 +7238,9 @@ func AdaptiveAvgPool3D(input *Tensor, outputSize []int) (*Tensor, error) {
 //
 //	adaptive_max_pool3d(Tensor input, int?[3] output_size) -> Tensor
 func AdaptiveMaxPool3D(input *Tensor, outputSize []int) (*Tensor, error) {
-	return one(apply(nil, "adaptive_max_pool3d",
-		given("input", input),
-		given("output_size", outputSize)))
+	return Apply(nil, "adaptive_max_pool3d",
+		Given("input", input),
+		Given("output_size", outputSize)).One()
 }
 
 // AdaptiveMaxPool3DIndicesOptions are the arguments of AdaptiveMaxPool3DIndices that may be left out.
@@ -7254,11 +7254,11 @@ type AdaptiveMaxPool3DIndicesOptions struct {
 //
 //	adaptive_max_pool3d.indices(Tensor input, int?[3] output_size, bool return_indices=True) -> (Tensor output, Tensor indices)
 func AdaptiveMaxPool3DIndices(input *Tensor, outputSize []int, options ...AdaptiveMaxPool3DIndicesOptions) (output, indices *Tensor, err error) {
-	set := last(options)
-	return two(apply(nil, "adaptive_max_pool3d.indices",
-		given("input", input),
-		given("output_size", outputSize),
-		optional("return_indices", set.ReturnIndices)))
+	set := Last(options)
+	return Apply(nil, "adaptive_max_pool3d.indices",
+		Given("input", input),
+		Given("output_size", outputSize),
+		Optional("return_indices", set.ReturnIndices)).Two()
 }
 
 // Im2ColOptions are the arguments of Im2Col that may be left out.
@@ -7274,13 +7274,13 @@ type Im2ColOptions struct {
 //
 //	im2col(Tensor input, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor
 func Im2Col(input *Tensor, kernelSize []int, options ...Im2ColOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "im2col",
-		given("input", input),
-		given("kernel_size", kernelSize),
-		optional("dilation", set.Dilation),
-		optional("padding", set.Padding),
-		optional("stride", set.Stride)))
+	set := Last(options)
+	return Apply(nil, "im2col",
+		Given("input", input),
+		Given("kernel_size", kernelSize),
+		Optional("dilation", set.Dilation),
+		Optional("padding", set.Padding),
+		Optional("stride", set.Stride)).One()
 }
 
 // Col2ImOptions are the arguments of Col2Im that may be left out.
@@ -7296,14 +7296,14 @@ type Col2ImOptions struct {
 //
 //	col2im(Tensor input, int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor
 func Col2Im(input *Tensor, outputSize []int, kernelSize []int, options ...Col2ImOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "col2im",
-		given("input", input),
-		given("output_size", outputSize),
-		given("kernel_size", kernelSize),
-		optional("dilation", set.Dilation),
-		optional("padding", set.Padding),
-		optional("stride", set.Stride)))
+	set := Last(options)
+	return Apply(nil, "col2im",
+		Given("input", input),
+		Given("output_size", outputSize),
+		Given("kernel_size", kernelSize),
+		Optional("dilation", set.Dilation),
+		Optional("padding", set.Padding),
+		Optional("stride", set.Stride)).One()
 }
 
 // PixelShuffle applies the operator pixel_shuffle.
@@ -7312,9 +7312,9 @@ func Col2Im(input *Tensor, outputSize []int, kernelSize []int, options ...Col2Im
 //
 //	pixel_shuffle(Tensor input, int upscale_factor) -> Tensor
 func PixelShuffle(input *Tensor, upscaleFactor int) (*Tensor, error) {
-	return one(apply(nil, "pixel_shuffle",
-		given("input", input),
-		given("upscale_factor", upscaleFactor)))
+	return Apply(nil, "pixel_shuffle",
+		Given("input", input),
+		Given("upscale_factor", upscaleFactor)).One()
 }
 
 // PixelUnshuffle applies the operator pixel_unshuffle.
@@ -7323,9 +7323,9 @@ func PixelShuffle(input *Tensor, upscaleFactor int) (*Tensor, error) {
 //
 //	pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor
 func PixelUnshuffle(input *Tensor, downscaleFactor int) (*Tensor, error) {
-	return one(apply(nil, "pixel_unshuffle",
-		given("input", input),
-		given("downscale_factor", downscaleFactor)))
+	return Apply(nil, "pixel_unshuffle",
+		Given("input", input),
+		Given("downscale_factor", downscaleFactor)).One()
 }
 
 // ChannelShuffle applies the operator channel_shuffle.
@@ -7334,9 +7334,9 @@ func PixelUnshuffle(input *Tensor, downscaleFactor int) (*Tensor, error) {
 //
 //	channel_shuffle(Tensor input, int groups) -> Tensor
 func ChannelShuffle(input *Tensor, groups int) (*Tensor, error) {
-	return one(apply(nil, "channel_shuffle",
-		given("input", input),
-		given("groups", groups)))
+	return Apply(nil, "channel_shuffle",
+		Given("input", input),
+		Given("groups", groups)).One()
 }
 
 // MaxUnpool1DOptions are the arguments of MaxUnpool1D that may be left out.
@@ -7352,14 +7352,14 @@ type MaxUnpool1DOptions struct {
 //
 //	max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
 func MaxUnpool1D(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "max_unpool1d",
-		given("input", input),
-		given("indices", indices),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("output_size", set.OutputSize)))
+	set := Last(options)
+	return Apply(nil, "max_unpool1d",
+		Given("input", input),
+		Given("indices", indices),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("output_size", set.OutputSize)).One()
 }
 
 // MaxUnpool2DOptions are the arguments of MaxUnpool2D that may be left out.
@@ -7375,14 +7375,14 @@ type MaxUnpool2DOptions struct {
 //
 //	max_unpool2d(Tensor input, Tensor indices, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[]? output_size=None) -> Tensor
 func MaxUnpool2D(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "max_unpool2d",
-		given("input", input),
-		given("indices", indices),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("output_size", set.OutputSize)))
+	set := Last(options)
+	return Apply(nil, "max_unpool2d",
+		Given("input", input),
+		Given("indices", indices),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("output_size", set.OutputSize)).One()
 }
 
 // MaxUnpool3DOptions are the arguments of MaxUnpool3D that may be left out.
@@ -7398,14 +7398,14 @@ type MaxUnpool3DOptions struct {
 //
 //	max_unpool3d(Tensor input, Tensor indices, int[3] kernel_size, int[3]? stride=None, int[3] padding=0, int[]? output_size=None) -> Tensor
 func MaxUnpool3D(input *Tensor, indices *Tensor, kernelSize []int, options ...MaxUnpool3DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "max_unpool3d",
-		given("input", input),
-		given("indices", indices),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("padding", set.Padding),
-		optional("output_size", set.OutputSize)))
+	set := Last(options)
+	return Apply(nil, "max_unpool3d",
+		Given("input", input),
+		Given("indices", indices),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("padding", set.Padding),
+		Optional("output_size", set.OutputSize)).One()
 }
 
 // LpPool1DOptions are the arguments of LpPool1D that may be left out.
@@ -7420,13 +7420,13 @@ type LpPool1DOptions struct {
 //
 //	lp_pool1d(Tensor input, float norm_type, int kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
 func LpPool1D(input *Tensor, normType float64, kernelSize int, options ...LpPool1DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "lp_pool1d",
-		given("input", input),
-		given("norm_type", normType),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("ceil_mode", set.CeilMode)))
+	set := Last(options)
+	return Apply(nil, "lp_pool1d",
+		Given("input", input),
+		Given("norm_type", normType),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("ceil_mode", set.CeilMode)).One()
 }
 
 // LpPool2DOptions are the arguments of LpPool2D that may be left out.
@@ -7441,13 +7441,13 @@ type LpPool2DOptions struct {
 //
 //	lp_pool2d(Tensor input, float norm_type, int[2] kernel_size, int[2]? stride=None, bool ceil_mode=False) -> Tensor
 func LpPool2D(input *Tensor, normType float64, kernelSize []int, options ...LpPool2DOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "lp_pool2d",
-		given("input", input),
-		given("norm_type", normType),
-		given("kernel_size", kernelSize),
-		optional("stride", set.Stride),
-		optional("ceil_mode", set.CeilMode)))
+	set := Last(options)
+	return Apply(nil, "lp_pool2d",
+		Given("input", input),
+		Given("norm_type", normType),
+		Given("kernel_size", kernelSize),
+		Optional("stride", set.Stride),
+		Optional("ceil_mode", set.CeilMode)).One()
 }
 
 // InterpolateOptions are the arguments of Interpolate that may be left out.
@@ -7469,15 +7469,15 @@ type InterpolateOptions struct {
 //	interpolate(Tensor input, int[]? size, float? scale_factor, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor
 //	interpolate(Tensor input, int? size, float[]? scale_factor, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor
 func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "interpolate",
-		given("input", input),
-		optional("size", set.Size),
-		optional("scale_factor", set.ScaleFactor),
-		optional("mode", set.Mode),
-		optional("align_corners", set.AlignCorners),
-		optional("recompute_scale_factor", set.RecomputeScaleFactor),
-		optional("antialias", set.Antialias)))
+	set := Last(options)
+	return Apply(nil, "interpolate",
+		Given("input", input),
+		Optional("size", set.Size),
+		Optional("scale_factor", set.ScaleFactor),
+		Optional("mode", set.Mode),
+		Optional("align_corners", set.AlignCorners),
+		Optional("recompute_scale_factor", set.RecomputeScaleFactor),
+		Optional("antialias", set.Antialias)).One()
 }
 
 // UpsampleNearestOptions are the arguments of UpsampleNearest that may be left out.
@@ -7495,11 +7495,11 @@ type UpsampleNearestOptions struct {
 //	upsample_nearest(Tensor input, int[]? size, float? scale_factor) -> Tensor
 //	upsample_nearest(Tensor input, int? size, float[]? scale_factor) -> Tensor
 func UpsampleNearest(input *Tensor, options ...UpsampleNearestOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "upsample_nearest",
-		given("input", input),
-		optional("size", set.Size),
-		optional("scale_factor", set.ScaleFactor)))
+	set := Last(options)
+	return Apply(nil, "upsample_nearest",
+		Given("input", input),
+		Optional("size", set.Size),
+		Optional("scale_factor", set.ScaleFactor)).One()
 }
 
 // UpsampleBilinearOptions are the arguments of UpsampleBilinear that may be left out.
@@ -7517,11 +7517,11 @@ type UpsampleBilinearOptions struct {
 //	upsample_bilinear(Tensor input, int[]? size, float? scale_factor) -> Tensor
 //	upsample_bilinear(Tensor input, int? size, float[]? scale_factor) -> Tensor
 func UpsampleBilinear(input *Tensor, options ...UpsampleBilinearOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "upsample_bilinear",
-		given("input", input),
-		optional("size", set.Size),
-		optional("scale_factor", set.ScaleFactor)))
+	set := Last(options)
+	return Apply(nil, "upsample_bilinear",
+		Given("input", input),
+		Optional("size", set.Size),
+		Optional("scale_factor", set.ScaleFactor)).One()
 }
 
 // AffineGridOptions are the arguments of AffineGrid that may be left out.
@@ -7535,11 +7535,11 @@ type AffineGridOptions struct {
 //
 //	affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor
 func AffineGrid(theta *Tensor, size []int, options ...AffineGridOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "affine_grid",
-		given("theta", theta),
-		given("size", size),
-		optional("align_corners", set.AlignCorners)))
+	set := Last(options)
+	return Apply(nil, "affine_grid",
+		Given("theta", theta),
+		Given("size", size),
+		Optional("align_corners", set.AlignCorners)).One()
 }
 
 // GridSampleOptions are the arguments of GridSample that may be left out.
@@ -7555,13 +7555,13 @@ type GridSampleOptions struct {
 //
 //	grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor
 func GridSample(input *Tensor, grid *Tensor, options ...GridSampleOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "grid_sample",
-		given("input", input),
-		given("grid", grid),
-		optional("mode", set.Mode),
-		optional("padding_mode", set.PaddingMode),
-		optional("align_corners", set.AlignCorners)))
+	set := Last(options)
+	return Apply(nil, "grid_sample",
+		Given("input", input),
+		Given("grid", grid),
+		Optional("mode", set.Mode),
+		Optional("padding_mode", set.PaddingMode),
+		Optional("align_corners", set.AlignCorners)).One()
 }
 
 // SoftmaxOptions are the arguments of Softmax that may be left out.
@@ -7575,11 +7575,11 @@ type SoftmaxOptions struct {
 //
 //	softmax(Tensor input, int? dim, dtype? dtype=None) -> Tensor
 func Softmax(input *Tensor, dim int, options ...SoftmaxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "softmax",
-		given("input", input),
-		given("dim", dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "softmax",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // SoftmaxFunctionalOptions are the arguments of SoftmaxFunctional that may be left out.
@@ -7594,11 +7594,11 @@ type SoftmaxFunctionalOptions struct {
 //
 //	softmax.functional(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor
 func SoftmaxFunctional(input *Tensor, options ...SoftmaxFunctionalOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "softmax.functional",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "softmax.functional",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // LogSoftmaxOptions are the arguments of LogSoftmax that may be left out.
@@ -7612,11 +7612,11 @@ type LogSoftmaxOptions struct {
 //
 //	log_softmax(Tensor input, int? dim, dtype? dtype=None) -> Tensor
 func LogSoftmax(input *Tensor, dim int, options ...LogSoftmaxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "log_softmax",
-		given("input", input),
-		given("dim", dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "log_softmax",
+		Given("input", input),
+		Given("dim", dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // LogSoftmaxFunctionalOptions are the arguments of LogSoftmaxFunctional that may be left out.
@@ -7631,11 +7631,11 @@ type LogSoftmaxFunctionalOptions struct {
 //
 //	log_softmax.functional(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor
 func LogSoftmaxFunctional(input *Tensor, options ...LogSoftmaxFunctionalOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "log_softmax.functional",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "log_softmax.functional",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // LayerNormOptions are the arguments of LayerNorm that may be left out.
@@ -7651,13 +7651,13 @@ type LayerNormOptions struct {
 //
 //	layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "layer_norm",
-		given("input", input),
-		given("normalized_shape", normalizedShape),
-		optional("weight", set.Weight),
-		optional("bias", set.Bias),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "layer_norm",
+		Given("input", input),
+		Given("normalized_shape", normalizedShape),
+		Optional("weight", set.Weight),
+		Optional("bias", set.Bias),
+		Optional("eps", set.Eps)).One()
 }
 
 // BatchNormOptions are the arguments of BatchNorm that may be left out.
@@ -7675,16 +7675,16 @@ type BatchNormOptions struct {
 //
 //	batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "batch_norm",
-		given("input", input),
-		given("running_mean", runningMean),
-		given("running_var", runningVar),
-		optional("weight", set.Weight),
-		optional("bias", set.Bias),
-		optional("training", set.Training),
-		optional("momentum", set.Momentum),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "batch_norm",
+		Given("input", input),
+		Given("running_mean", runningMean),
+		Given("running_var", runningVar),
+		Optional("weight", set.Weight),
+		Optional("bias", set.Bias),
+		Optional("training", set.Training),
+		Optional("momentum", set.Momentum),
+		Optional("eps", set.Eps)).One()
 }
 
 // GroupNormOptions are the arguments of GroupNorm that may be left out.
@@ -7700,13 +7700,13 @@ type GroupNormOptions struct {
 //
 //	group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
 func GroupNorm(input *Tensor, numGroups int, options ...GroupNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "group_norm",
-		given("input", input),
-		given("num_groups", numGroups),
-		optional("weight", set.Weight),
-		optional("bias", set.Bias),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "group_norm",
+		Given("input", input),
+		Given("num_groups", numGroups),
+		Optional("weight", set.Weight),
+		Optional("bias", set.Bias),
+		Optional("eps", set.Eps)).One()
 }
 
 // GroupNormTorchOptions are the arguments of GroupNormTorch that may be left out.
@@ -7723,14 +7723,14 @@ type GroupNormTorchOptions struct {
 //
 //	group_norm.torch(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor
 func GroupNormTorch(input *Tensor, numGroups int, options ...GroupNormTorchOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "group_norm.torch",
-		given("input", input),
-		given("num_groups", numGroups),
-		optional("weight", set.Weight),
-		optional("bias", set.Bias),
-		optional("eps", set.Eps),
-		optional("cudnn_enabled", set.CudnnEnabled)))
+	set := Last(options)
+	return Apply(nil, "group_norm.torch",
+		Given("input", input),
+		Given("num_groups", numGroups),
+		Optional("weight", set.Weight),
+		Optional("bias", set.Bias),
+		Optional("eps", set.Eps),
+		Optional("cudnn_enabled", set.CudnnEnabled)).One()
 }
 
 // InstanceNormOptions are the arguments of InstanceNorm that may be left out.
@@ -7750,16 +7750,16 @@ type InstanceNormOptions struct {
 //
 //	instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
 func InstanceNorm(input *Tensor, options ...InstanceNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "instance_norm",
-		given("input", input),
-		optional("running_mean", set.RunningMean),
-		optional("running_var", set.RunningVar),
-		optional("weight", set.Weight),
-		optional("bias", set.Bias),
-		optional("use_input_stats", set.UseInputStats),
-		optional("momentum", set.Momentum),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "instance_norm",
+		Given("input", input),
+		Optional("running_mean", set.RunningMean),
+		Optional("running_var", set.RunningVar),
+		Optional("weight", set.Weight),
+		Optional("bias", set.Bias),
+		Optional("use_input_stats", set.UseInputStats),
+		Optional("momentum", set.Momentum),
+		Optional("eps", set.Eps)).One()
 }
 
 // InstanceNormTorch applies the operator instance_norm.torch.
@@ -7768,16 +7768,16 @@ func InstanceNorm(input *Tensor, options ...InstanceNormOptions) (*Tensor, error
 //
 //	instance_norm.torch(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor
 func InstanceNormTorch(input *Tensor, weight *Tensor, bias *Tensor, runningMean *Tensor, runningVar *Tensor, useInputStats bool, momentum float64, eps float64, cudnnEnabled bool) (*Tensor, error) {
-	return one(apply(nil, "instance_norm.torch",
-		given("input", input),
-		given("weight", weight),
-		given("bias", bias),
-		given("running_mean", runningMean),
-		given("running_var", runningVar),
-		given("use_input_stats", useInputStats),
-		given("momentum", momentum),
-		given("eps", eps),
-		given("cudnn_enabled", cudnnEnabled)))
+	return Apply(nil, "instance_norm.torch",
+		Given("input", input),
+		Given("weight", weight),
+		Given("bias", bias),
+		Given("running_mean", runningMean),
+		Given("running_var", runningVar),
+		Given("use_input_stats", useInputStats),
+		Given("momentum", momentum),
+		Given("eps", eps),
+		Given("cudnn_enabled", cudnnEnabled)).One()
 }
 
 // RmsNormOptions are the arguments of RmsNorm that may be left out.
@@ -7792,12 +7792,12 @@ type RmsNormOptions struct {
 //
 //	rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
 func RmsNorm(input *Tensor, normalizedShape []int, options ...RmsNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "rms_norm",
-		given("input", input),
-		given("normalized_shape", normalizedShape),
-		optional("weight", set.Weight),
-		optional("eps", set.Eps)))
+	set := Last(options)
+	return Apply(nil, "rms_norm",
+		Given("input", input),
+		Given("normalized_shape", normalizedShape),
+		Optional("weight", set.Weight),
+		Optional("eps", set.Eps)).One()
 }
 
 // LocalResponseNormOptions are the arguments of LocalResponseNorm that may be left out.
@@ -7813,13 +7813,13 @@ type LocalResponseNormOptions struct {
 //
 //	local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor
 func LocalResponseNorm(input *Tensor, size int, options ...LocalResponseNormOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "local_response_norm",
-		given("input", input),
-		given("size", size),
-		optional("alpha", set.Alpha),
-		optional("beta", set.Beta),
-		optional("k", set.K)))
+	set := Last(options)
+	return Apply(nil, "local_response_norm",
+		Given("input", input),
+		Given("size", size),
+		Optional("alpha", set.Alpha),
+		Optional("beta", set.Beta),
+		Optional("k", set.K)).One()
 }
 
 // Prelu applies the operator prelu.
@@ -7828,9 +7828,9 @@ func LocalResponseNorm(input *Tensor, size int, options ...LocalResponseNormOpti
 //
 //	prelu(Tensor input, Tensor weight) -> Tensor
 func Prelu(input *Tensor, weight *Tensor) (*Tensor, error) {
-	return one(apply(nil, "prelu",
-		given("input", input),
-		given("weight", weight)))
+	return Apply(nil, "prelu",
+		Given("input", input),
+		Given("weight", weight)).One()
 }
 
 // GluOptions are the arguments of Glu that may be left out.
@@ -7844,10 +7844,10 @@ type GluOptions struct {
 //
 //	glu(Tensor input, int dim=-1) -> Tensor
 func Glu(input *Tensor, options ...GluOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "glu",
-		given("input", input),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "glu",
+		Given("input", input),
+		Optional("dim", set.Dim)).One()
 }
 
 // SoftminOptions are the arguments of Softmin that may be left out.
@@ -7862,11 +7862,11 @@ type SoftminOptions struct {
 //
 //	softmin(Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None) -> Tensor
 func Softmin(input *Tensor, options ...SoftminOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "softmin",
-		given("input", input),
-		optional("dim", set.Dim),
-		optional("dtype", set.Dtype)))
+	set := Last(options)
+	return Apply(nil, "softmin",
+		Given("input", input),
+		Optional("dim", set.Dim),
+		Optional("dtype", set.Dtype)).One()
 }
 
 // MseLossOptions are the arguments of MseLoss that may be left out.
@@ -7882,13 +7882,13 @@ type MseLossOptions struct {
 //
 //	mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "mse_loss",
-		given("input", input),
-		given("target", target),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "mse_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // L1LossOptions are the arguments of L1Loss that may be left out.
@@ -7904,13 +7904,13 @@ type L1LossOptions struct {
 //
 //	l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "l1_loss",
-		given("input", input),
-		given("target", target),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "l1_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // SmoothL1LossOptions are the arguments of SmoothL1Loss that may be left out.
@@ -7927,14 +7927,14 @@ type SmoothL1LossOptions struct {
 //
 //	smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor
 func SmoothL1Loss(input *Tensor, target *Tensor, options ...SmoothL1LossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "smooth_l1_loss",
-		given("input", input),
-		given("target", target),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction),
-		optional("beta", set.Beta)))
+	set := Last(options)
+	return Apply(nil, "smooth_l1_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction),
+		Optional("beta", set.Beta)).One()
 }
 
 // HuberLossOptions are the arguments of HuberLoss that may be left out.
@@ -7949,12 +7949,12 @@ type HuberLossOptions struct {
 //
 //	huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor
 func HuberLoss(input *Tensor, target *Tensor, options ...HuberLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "huber_loss",
-		given("input", input),
-		given("target", target),
-		optional("reduction", set.Reduction),
-		optional("delta", set.Delta)))
+	set := Last(options)
+	return Apply(nil, "huber_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("reduction", set.Reduction),
+		Optional("delta", set.Delta)).One()
 }
 
 // BinaryCrossEntropyOptions are the arguments of BinaryCrossEntropy that may be left out.
@@ -7971,14 +7971,14 @@ type BinaryCrossEntropyOptions struct {
 //
 //	binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "binary_cross_entropy",
-		given("input", input),
-		given("target", target),
-		optional("weight", set.Weight),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "binary_cross_entropy",
+		Given("input", input),
+		Given("target", target),
+		Optional("weight", set.Weight),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // BinaryCrossEntropyWithLogitsOptions are the arguments of BinaryCrossEntropyWithLogits that may be left out.
@@ -7996,15 +7996,15 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 //
 //	binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor
 func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "binary_cross_entropy_with_logits",
-		given("input", input),
-		given("target", target),
-		optional("weight", set.Weight),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction),
-		optional("pos_weight", set.PosWeight)))
+	set := Last(options)
+	return Apply(nil, "binary_cross_entropy_with_logits",
+		Given("input", input),
+		Given("target", target),
+		Optional("weight", set.Weight),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction),
+		Optional("pos_weight", set.PosWeight)).One()
 }
 
 // KlDivOptions are the arguments of KlDiv that may be left out.
@@ -8021,14 +8021,14 @@ type KlDivOptions struct {
 //
 //	kl_div(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', bool log_target=False) -> Tensor
 func KlDiv(input *Tensor, target *Tensor, options ...KlDivOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "kl_div",
-		given("input", input),
-		given("target", target),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction),
-		optional("log_target", set.LogTarget)))
+	set := Last(options)
+	return Apply(nil, "kl_div",
+		Given("input", input),
+		Given("target", target),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction),
+		Optional("log_target", set.LogTarget)).One()
 }
 
 // SoftMarginLossOptions are the arguments of SoftMarginLoss that may be left out.
@@ -8044,13 +8044,13 @@ type SoftMarginLossOptions struct {
 //
 //	soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func SoftMarginLoss(input *Tensor, target *Tensor, options ...SoftMarginLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "soft_margin_loss",
-		given("input", input),
-		given("target", target),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "soft_margin_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // PoissonNllLossOptions are the arguments of PoissonNllLoss that may be left out.
@@ -8069,16 +8069,16 @@ type PoissonNllLossOptions struct {
 //
 //	poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str reduction='mean') -> Tensor
 func PoissonNllLoss(input *Tensor, target *Tensor, options ...PoissonNllLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "poisson_nll_loss",
-		given("input", input),
-		given("target", target),
-		optional("log_input", set.LogInput),
-		optional("full", set.Full),
-		optional("size_average", set.SizeAverage),
-		optional("eps", set.Eps),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "poisson_nll_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("log_input", set.LogInput),
+		Optional("full", set.Full),
+		Optional("size_average", set.SizeAverage),
+		Optional("eps", set.Eps),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // GaussianNllLossOptions are the arguments of GaussianNllLoss that may be left out.
@@ -8094,14 +8094,14 @@ type GaussianNllLossOptions struct {
 //
 //	gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor
 func GaussianNllLoss(input *Tensor, target *Tensor, var_ *Tensor, options ...GaussianNllLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "gaussian_nll_loss",
-		given("input", input),
-		given("target", target),
-		given("var", var_),
-		optional("full", set.Full),
-		optional("eps", set.Eps),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "gaussian_nll_loss",
+		Given("input", input),
+		Given("target", target),
+		Given("var", var_),
+		Optional("full", set.Full),
+		Optional("eps", set.Eps),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // NllLossOptions are the arguments of NllLoss that may be left out.
@@ -8119,15 +8119,15 @@ type NllLossOptions struct {
 //
 //	nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor
 func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "nll_loss",
-		given("input", input),
-		given("target", target),
-		optional("weight", set.Weight),
-		optional("size_average", set.SizeAverage),
-		optional("ignore_index", set.IgnoreIndex),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "nll_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("weight", set.Weight),
+		Optional("size_average", set.SizeAverage),
+		Optional("ignore_index", set.IgnoreIndex),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // CrossEntropyOptions are the arguments of CrossEntropy that may be left out.
@@ -8146,16 +8146,16 @@ type CrossEntropyOptions struct {
 //
 //	cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor
 func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cross_entropy",
-		given("input", input),
-		given("target", target),
-		optional("weight", set.Weight),
-		optional("size_average", set.SizeAverage),
-		optional("ignore_index", set.IgnoreIndex),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction),
-		optional("label_smoothing", set.LabelSmoothing)))
+	set := Last(options)
+	return Apply(nil, "cross_entropy",
+		Given("input", input),
+		Given("target", target),
+		Optional("weight", set.Weight),
+		Optional("size_average", set.SizeAverage),
+		Optional("ignore_index", set.IgnoreIndex),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction),
+		Optional("label_smoothing", set.LabelSmoothing)).One()
 }
 
 // HingeEmbeddingLossOptions are the arguments of HingeEmbeddingLoss that may be left out.
@@ -8172,14 +8172,14 @@ type HingeEmbeddingLossOptions struct {
 //
 //	hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func HingeEmbeddingLoss(input *Tensor, target *Tensor, options ...HingeEmbeddingLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "hinge_embedding_loss",
-		given("input", input),
-		given("target", target),
-		optional("margin", set.Margin),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "hinge_embedding_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("margin", set.Margin),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // MarginRankingLossOptions are the arguments of MarginRankingLoss that may be left out.
@@ -8196,15 +8196,15 @@ type MarginRankingLossOptions struct {
 //
 //	margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func MarginRankingLoss(input1 *Tensor, input2 *Tensor, target *Tensor, options ...MarginRankingLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "margin_ranking_loss",
-		given("input1", input1),
-		given("input2", input2),
-		given("target", target),
-		optional("margin", set.Margin),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "margin_ranking_loss",
+		Given("input1", input1),
+		Given("input2", input2),
+		Given("target", target),
+		Optional("margin", set.Margin),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // CosineEmbeddingLossOptions are the arguments of CosineEmbeddingLoss that may be left out.
@@ -8221,15 +8221,15 @@ type CosineEmbeddingLossOptions struct {
 //
 //	cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func CosineEmbeddingLoss(input1 *Tensor, input2 *Tensor, target *Tensor, options ...CosineEmbeddingLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cosine_embedding_loss",
-		given("input1", input1),
-		given("input2", input2),
-		given("target", target),
-		optional("margin", set.Margin),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "cosine_embedding_loss",
+		Given("input1", input1),
+		Given("input2", input2),
+		Given("target", target),
+		Optional("margin", set.Margin),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // TripletMarginLossOptions are the arguments of TripletMarginLoss that may be left out.
@@ -8249,18 +8249,18 @@ type TripletMarginLossOptions struct {
 //
 //	triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func TripletMarginLoss(anchor *Tensor, positive *Tensor, negative *Tensor, options ...TripletMarginLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "triplet_margin_loss",
-		given("anchor", anchor),
-		given("positive", positive),
-		given("negative", negative),
-		optional("margin", set.Margin),
-		optional("p", set.P),
-		optional("eps", set.Eps),
-		optional("swap", set.Swap),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "triplet_margin_loss",
+		Given("anchor", anchor),
+		Given("positive", positive),
+		Given("negative", negative),
+		Optional("margin", set.Margin),
+		Optional("p", set.P),
+		Optional("eps", set.Eps),
+		Optional("swap", set.Swap),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // MultilabelSoftMarginLossOptions are the arguments of MultilabelSoftMarginLoss that may be left out.
@@ -8277,14 +8277,14 @@ type MultilabelSoftMarginLossOptions struct {
 //
 //	multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func MultilabelSoftMarginLoss(input *Tensor, target *Tensor, options ...MultilabelSoftMarginLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "multilabel_soft_margin_loss",
-		given("input", input),
-		given("target", target),
-		optional("weight", set.Weight),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "multilabel_soft_margin_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("weight", set.Weight),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // MultiMarginLossOptions are the arguments of MultiMarginLoss that may be left out.
@@ -8303,16 +8303,16 @@ type MultiMarginLossOptions struct {
 //
 //	multi_margin_loss(Tensor input, Tensor target, Scalar p=1, float margin=1.0, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func MultiMarginLoss(input *Tensor, target *Tensor, options ...MultiMarginLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "multi_margin_loss",
-		given("input", input),
-		given("target", target),
-		optional("p", set.P),
-		optional("margin", set.Margin),
-		optional("weight", set.Weight),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "multi_margin_loss",
+		Given("input", input),
+		Given("target", target),
+		OptionalScalar("p", set.P),
+		Optional("margin", set.Margin),
+		Optional("weight", set.Weight),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // MultilabelMarginLossOptions are the arguments of MultilabelMarginLoss that may be left out.
@@ -8328,13 +8328,13 @@ type MultilabelMarginLossOptions struct {
 //
 //	multilabel_margin_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor
 func MultilabelMarginLoss(input *Tensor, target *Tensor, options ...MultilabelMarginLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "multilabel_margin_loss",
-		given("input", input),
-		given("target", target),
-		optional("size_average", set.SizeAverage),
-		optional("reduce", set.Reduce),
-		optional("reduction", set.Reduction)))
+	set := Last(options)
+	return Apply(nil, "multilabel_margin_loss",
+		Given("input", input),
+		Given("target", target),
+		Optional("size_average", set.SizeAverage),
+		Optional("reduce", set.Reduce),
+		Optional("reduction", set.Reduction)).One()
 }
 
 // CtcLossOptions are the arguments of CtcLoss that may be left out.
@@ -8351,15 +8351,15 @@ type CtcLossOptions struct {
 //	ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor
 //	ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor
 func CtcLoss(logProbs *Tensor, targets *Tensor, inputLengths Arg, targetLengths Arg, options ...CtcLossOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "ctc_loss",
-		given("log_probs", logProbs),
-		given("targets", targets),
-		given("input_lengths", inputLengths),
-		given("target_lengths", targetLengths),
-		optional("blank", set.Blank),
-		optional("reduction", set.Reduction),
-		optional("zero_infinity", set.ZeroInfinity)))
+	set := Last(options)
+	return Apply(nil, "ctc_loss",
+		Given("log_probs", logProbs),
+		Given("targets", targets),
+		Given("input_lengths", inputLengths),
+		Given("target_lengths", targetLengths),
+		Optional("blank", set.Blank),
+		Optional("reduction", set.Reduction),
+		Optional("zero_infinity", set.ZeroInfinity)).One()
 }
 
 // CopyOptions are the arguments of Copy that may be left out.
@@ -8374,11 +8374,11 @@ type CopyOptions struct {
 //	copy(Tensor input, Tensor other, bool non_blocking=False) -> Tensor
 //	copy(Tensor input, Scalar other, bool non_blocking=False) -> Tensor
 func Copy(input *Tensor, other Arg, options ...CopyOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "copy",
-		given("input", input),
-		given("other", other),
-		optional("non_blocking", set.NonBlocking)))
+	set := Last(options)
+	return Apply(nil, "copy",
+		Given("input", input),
+		Given("other", other),
+		Optional("non_blocking", set.NonBlocking)).One()
 }
 
 // Fill applies the operator fill.
@@ -8388,9 +8388,9 @@ func Copy(input *Tensor, other Arg, options ...CopyOptions) (*Tensor, error) {
 //	fill(Tensor input, Tensor value) -> Tensor
 //	fill(Tensor input, Scalar value) -> Tensor
 func Fill(input *Tensor, value Arg) (*Tensor, error) {
-	return one(apply(nil, "fill",
-		given("input", input),
-		given("value", value)))
+	return Apply(nil, "fill",
+		Given("input", input),
+		Given("value", value)).One()
 }
 
 // Zero applies the operator zero.
@@ -8399,8 +8399,8 @@ func Fill(input *Tensor, value Arg) (*Tensor, error) {
 //
 //	zero(Tensor input) -> Tensor
 func Zero(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "zero",
-		given("input", input)))
+	return Apply(nil, "zero",
+		Given("input", input)).One()
 }
 
 // Detach applies the operator detach.
@@ -8409,8 +8409,8 @@ func Zero(input *Tensor) (*Tensor, error) {
 //
 //	detach(Tensor input) -> Tensor
 func Detach(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "detach",
-		given("input", input)))
+	return Apply(nil, "detach",
+		Given("input", input)).One()
 }
 
 // ForeachAdd applies the operator _foreach_add.
@@ -8419,9 +8419,9 @@ func Detach(input *Tensor) (*Tensor, error) {
 //
 //	_foreach_add(Tensor[] self, Scalar scalar) -> Tensor[]
 func ForeachAdd(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
-	return apply(nil, "_foreach_add",
-		given("self", self),
-		given("scalar", scalar))
+	return Apply(nil, "_foreach_add",
+		Given("self", self),
+		Given("scalar", scalar)).All()
 }
 
 // ForeachAddListOptions are the arguments of ForeachAddList that may be left out.
@@ -8435,11 +8435,11 @@ type ForeachAddListOptions struct {
 //
 //	_foreach_add.list(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]
 func ForeachAddList(self []*Tensor, other []*Tensor, options ...ForeachAddListOptions) ([]*Tensor, error) {
-	set := last(options)
-	return apply(nil, "_foreach_add.list",
-		given("self", self),
-		given("other", other),
-		optional("alpha", set.Alpha))
+	set := Last(options)
+	return Apply(nil, "_foreach_add.list",
+		Given("self", self),
+		Given("other", other),
+		OptionalScalar("alpha", set.Alpha)).All()
 }
 
 // ForeachMul applies the operator _foreach_mul.
@@ -8448,9 +8448,9 @@ func ForeachAddList(self []*Tensor, other []*Tensor, options ...ForeachAddListOp
 //
 //	_foreach_mul(Tensor[] self, Scalar scalar) -> Tensor[]
 func ForeachMul(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
-	return apply(nil, "_foreach_mul",
-		given("self", self),
-		given("scalar", scalar))
+	return Apply(nil, "_foreach_mul",
+		Given("self", self),
+		Given("scalar", scalar)).All()
 }
 
 // ForeachMulList applies the operator _foreach_mul.list.
@@ -8459,9 +8459,9 @@ func ForeachMul(self []*Tensor, scalar Scalar) ([]*Tensor, error) {
 //
 //	_foreach_mul.list(Tensor[] self, Tensor[] other) -> Tensor[]
 func ForeachMulList(self []*Tensor, other []*Tensor) ([]*Tensor, error) {
-	return apply(nil, "_foreach_mul.list",
-		given("self", self),
-		given("other", other))
+	return Apply(nil, "_foreach_mul.list",
+		Given("self", self),
+		Given("other", other)).All()
 }
 
 // TrapezoidOptions are the arguments of Trapezoid that may be left out.
@@ -8475,11 +8475,11 @@ type TrapezoidOptions struct {
 //
 //	trapezoid(Tensor y, Tensor x, *, int dim=-1) -> Tensor
 func Trapezoid(y *Tensor, x *Tensor, options ...TrapezoidOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "trapezoid",
-		given("y", y),
-		given("x", x),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "trapezoid",
+		Given("y", y),
+		Given("x", x),
+		Optional("dim", set.Dim)).One()
 }
 
 // TrapezoidDxOptions are the arguments of TrapezoidDx that may be left out.
@@ -8494,11 +8494,11 @@ type TrapezoidDxOptions struct {
 //
 //	trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor
 func TrapezoidDx(y *Tensor, options ...TrapezoidDxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "trapezoid.dx",
-		given("y", y),
-		optional("dx", set.Dx),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "trapezoid.dx",
+		Given("y", y),
+		OptionalScalar("dx", set.Dx),
+		Optional("dim", set.Dim)).One()
 }
 
 // TrapzOptions are the arguments of Trapz that may be left out.
@@ -8512,11 +8512,11 @@ type TrapzOptions struct {
 //
 //	trapz(Tensor y, Tensor x, *, int dim=-1) -> Tensor
 func Trapz(y *Tensor, x *Tensor, options ...TrapzOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "trapz",
-		given("y", y),
-		given("x", x),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "trapz",
+		Given("y", y),
+		Given("x", x),
+		Optional("dim", set.Dim)).One()
 }
 
 // TrapzDxOptions are the arguments of TrapzDx that may be left out.
@@ -8531,11 +8531,11 @@ type TrapzDxOptions struct {
 //
 //	trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor
 func TrapzDx(y *Tensor, options ...TrapzDxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "trapz.dx",
-		given("y", y),
-		optional("dx", set.Dx),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "trapz.dx",
+		Given("y", y),
+		Optional("dx", set.Dx),
+		Optional("dim", set.Dim)).One()
 }
 
 // CumulativeTrapezoidOptions are the arguments of CumulativeTrapezoid that may be left out.
@@ -8549,11 +8549,11 @@ type CumulativeTrapezoidOptions struct {
 //
 //	cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1) -> Tensor
 func CumulativeTrapezoid(y *Tensor, x *Tensor, options ...CumulativeTrapezoidOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cumulative_trapezoid",
-		given("y", y),
-		given("x", x),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "cumulative_trapezoid",
+		Given("y", y),
+		Given("x", x),
+		Optional("dim", set.Dim)).One()
 }
 
 // CumulativeTrapezoidDxOptions are the arguments of CumulativeTrapezoidDx that may be left out.
@@ -8568,11 +8568,11 @@ type CumulativeTrapezoidDxOptions struct {
 //
 //	cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor
 func CumulativeTrapezoidDx(y *Tensor, options ...CumulativeTrapezoidDxOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cumulative_trapezoid.dx",
-		given("y", y),
-		optional("dx", set.Dx),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "cumulative_trapezoid.dx",
+		Given("y", y),
+		OptionalScalar("dx", set.Dx),
+		Optional("dim", set.Dim)).One()
 }
 
 // DistOptions are the arguments of Dist that may be left out.
@@ -8586,11 +8586,11 @@ type DistOptions struct {
 //
 //	dist(Tensor input, Tensor other, Scalar p=2) -> Tensor
 func Dist(input *Tensor, other *Tensor, options ...DistOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "dist",
-		given("input", input),
-		given("other", other),
-		optional("p", set.P)))
+	set := Last(options)
+	return Apply(nil, "dist",
+		Given("input", input),
+		Given("other", other),
+		OptionalScalar("p", set.P)).One()
 }
 
 // DiagflatOptions are the arguments of Diagflat that may be left out.
@@ -8604,10 +8604,10 @@ type DiagflatOptions struct {
 //
 //	diagflat(Tensor input, int offset=0) -> Tensor
 func Diagflat(input *Tensor, options ...DiagflatOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "diagflat",
-		given("input", input),
-		optional("offset", set.Offset)))
+	set := Last(options)
+	return Apply(nil, "diagflat",
+		Given("input", input),
+		Optional("offset", set.Offset)).One()
 }
 
 // AddrOptions are the arguments of Addr that may be left out.
@@ -8622,13 +8622,13 @@ type AddrOptions struct {
 //
 //	addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 func Addr(input *Tensor, vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "addr",
-		given("input", input),
-		given("vec1", vec1),
-		given("vec2", vec2),
-		optional("beta", set.Beta),
-		optional("alpha", set.Alpha)))
+	set := Last(options)
+	return Apply(nil, "addr",
+		Given("input", input),
+		Given("vec1", vec1),
+		Given("vec2", vec2),
+		OptionalScalar("beta", set.Beta),
+		OptionalScalar("alpha", set.Alpha)).One()
 }
 
 // Positive applies the operator positive.
@@ -8637,8 +8637,8 @@ func Addr(input *Tensor, vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (*T
 //
 //	positive(Tensor input) -> Tensor
 func Positive(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "positive",
-		given("input", input)))
+	return Apply(nil, "positive",
+		Given("input", input)).One()
 }
 
 // LinalgDiagonalOptions are the arguments of LinalgDiagonal that may be left out.
@@ -8654,12 +8654,12 @@ type LinalgDiagonalOptions struct {
 //
 //	linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
 func LinalgDiagonal(A *Tensor, options ...LinalgDiagonalOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "linalg_diagonal",
-		given("A", A),
-		optional("offset", set.Offset),
-		optional("dim1", set.Dim1),
-		optional("dim2", set.Dim2)))
+	set := Last(options)
+	return Apply(nil, "linalg_diagonal",
+		Given("A", A),
+		Optional("offset", set.Offset),
+		Optional("dim1", set.Dim1),
+		Optional("dim2", set.Dim2)).One()
 }
 
 // VecdotOptions are the arguments of Vecdot that may be left out.
@@ -8673,11 +8673,11 @@ type VecdotOptions struct {
 //
 //	vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor
 func Vecdot(x *Tensor, y *Tensor, options ...VecdotOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "vecdot",
-		given("x", x),
-		given("y", y),
-		optional("dim", set.Dim)))
+	set := Last(options)
+	return Apply(nil, "vecdot",
+		Given("x", x),
+		Given("y", y),
+		Optional("dim", set.Dim)).One()
 }
 
 // SumToSize applies the operator sum_to_size.
@@ -8686,9 +8686,9 @@ func Vecdot(x *Tensor, y *Tensor, options ...VecdotOptions) (*Tensor, error) {
 //
 //	sum_to_size(Tensor input, int[] size) -> Tensor
 func SumToSize(input *Tensor, size []int) (*Tensor, error) {
-	return one(apply(nil, "sum_to_size",
-		given("input", input),
-		given("size", size)))
+	return Apply(nil, "sum_to_size",
+		Given("input", input),
+		Given("size", size)).One()
 }
 
 // PdistOptions are the arguments of Pdist that may be left out.
@@ -8702,10 +8702,10 @@ type PdistOptions struct {
 //
 //	pdist(Tensor input, float p=2) -> Tensor
 func Pdist(input *Tensor, options ...PdistOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "pdist",
-		given("input", input),
-		optional("p", set.P)))
+	set := Last(options)
+	return Apply(nil, "pdist",
+		Given("input", input),
+		Optional("p", set.P)).One()
 }
 
 // CovOptions are the arguments of Cov that may be left out.
@@ -8721,12 +8721,12 @@ type CovOptions struct {
 //
 //	cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
 func Cov(input *Tensor, options ...CovOptions) (*Tensor, error) {
-	set := last(options)
-	return one(apply(nil, "cov",
-		given("input", input),
-		optional("correction", set.Correction),
-		optional("fweights", set.Fweights),
-		optional("aweights", set.Aweights)))
+	set := Last(options)
+	return Apply(nil, "cov",
+		Given("input", input),
+		Optional("correction", set.Correction),
+		Optional("fweights", set.Fweights),
+		Optional("aweights", set.Aweights)).One()
 }
 
 // Corrcoef applies the operator corrcoef.
@@ -8735,6 +8735,6 @@ func Cov(input *Tensor, options ...CovOptions) (*Tensor, error) {
 //
 //	corrcoef(Tensor input) -> Tensor
 func Corrcoef(input *Tensor) (*Tensor, error) {
-	return one(apply(nil, "corrcoef",
-		given("input", input)))
+	return Apply(nil, "corrcoef",
+		Given("input", input)).One()
 }

@@ -20,9 +20,9 @@ type Recorder interface {
 }
 
 // NewRecording returns a session whose operators are recorded. What looks at
-// elements (Values, Item, Unwrap) observes them through the recorder. Gradients
-// are for the recorder's owner to ask for: Backward, Gradients, RequireGrad and
-// NoGrad give an error.
+// elements (Values, Item, Unwrap) observes them through the recorder. Backward,
+// RequireGrad and NoGrad give an error, and so does Gradients but in a graph (see
+// Traced): gradients are for the recorder's owner to ask for.
 func NewRecording(r Recorder) *Session { return &Session{rec: r} }
 
 var errRecording = errors.New("the session records its calls: gradients are asked for where it was made, as plumb.T.Return and plumb.RequiresGrad do")

@@ -22,9 +22,6 @@ package api
 //go:generate go run plumb/internal/opgen
 
 import (
-	"errors"
-	"fmt"
-
 	"plumb/internal/autograd"
 	"plumb/internal/eager"
 	"plumb/op"
@@ -83,10 +80,11 @@ func (s *Session) Call(name string, args ...any) ([]*Tensor, error) {
 
 // Gradients returns the gradients of the sum of the elements of y with respect
 // to each of wrt; nil where y does not depend on one. With create they can be
-// differentiated again. Unlike Backward it leaves Grad alone.
+// differentiated again, as in a graph they always can. Unlike Backward it leaves
+// Grad alone.
 func (s *Session) Gradients(y *Tensor, wrt []*Tensor, create bool) ([]*Tensor, error) {
 	if s.rec != nil {
-		return nil, errRecording
+		return s.recordedGradients(y, wrt)
 	}
 	ones := tensor.New(y.DType(), y.Shape()...)
 	for i := range ones.Len() {
@@ -151,6 +149,12 @@ func (c *call) argument(v any) any {
 			c.err = op.TypeError("%s: modules of two sessions cannot take part in one call", c.name)
 		}
 		return v.m
+	case []Scalar:
+		list := make([]any, len(v))
+		for i, n := range v {
+			list[i] = n.Any()
+		}
+		return list
 	case Arg:
 		return v.argument()
 	}
@@ -184,153 +188,17 @@ func (c *call) run() ([]*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(out) == 1 { // in one piece of memory, as most operators have one result
+		r := &struct {
+			t  Tensor
+			ts [1]*Tensor
+		}{t: Tensor{v: out[0].(*eager.Var), s: c.s}}
+		r.ts[0] = &r.t
+		return r.ts[:], nil
+	}
 	ts := make([]*Tensor, len(out))
 	for i, v := range out {
 		ts[i] = &Tensor{v: v.(*eager.Var), s: c.s}
 	}
 	return ts, nil
-}
-
-// argument is one argument of a generated function.
-type argument struct {
-	name    string
-	value   any
-	omitted bool
-}
-
-// given passes an argument, None included.
-func given(name string, v any) argument {
-	x, _ := plain(v)
-	return argument{name: name, value: x}
-}
-
-// optional passes an argument unless it is its type's zero value.
-func optional(name string, v any) argument {
-	x, set := plain(v)
-	return argument{name: name, value: x, omitted: !set}
-}
-
-// plain takes the pointer off a value. It is not set when it is zero, and None
-// when its type has no zero of its own.
-func plain(v any) (x any, set bool) {
-	switch v := v.(type) {
-	case *int:
-		return pointed(v)
-	case *float64:
-		return pointed(v)
-	case *bool:
-		return pointed(v)
-	case *MemoryFormat:
-		return pointed(v)
-	case *Tensor:
-		return v, v != nil
-	case []*Tensor:
-		return v, v != nil
-	case []int:
-		return sliceOrNone(v)
-	case []float64:
-		return sliceOrNone(v)
-	case Index:
-		return v, v != nil
-	case Scalar:
-		return v.Any(), v != Scalar{}
-	case DType:
-		if v == tensor.Invalid {
-			return nil, false
-		}
-		return v, true
-	case int:
-		return v, v != 0
-	case float64:
-		return v, v != 0
-	case bool:
-		return v, v
-	case string:
-		return v, v != ""
-	case Device:
-		return v, v != ""
-	case MemoryFormat:
-		return v, v != tensor.Contiguous
-	}
-	return v, v != nil
-}
-
-func pointed[T any](p *T) (any, bool) {
-	if p == nil {
-		return nil, false
-	}
-	return *p, true
-}
-
-func sliceOrNone[T any](v []T) (any, bool) {
-	if v == nil {
-		return nil, false
-	}
-	return v, true
-}
-
-// apply calls an operator with its arguments by name. A nil session is that of
-// the tensors.
-func apply(s *Session, id string, arguments ...argument) ([]*Tensor, error) {
-	c := call{s: s, name: id}
-	for _, a := range arguments {
-		if !a.omitted {
-			c.kws = append(c.kws, op.Kw(a.name, c.argument(a.value)))
-		}
-	}
-	return c.run()
-}
-
-// last returns the options of a call, the zero value when there are none.
-func last[T any](options []T) (o T) {
-	if len(options) > 0 {
-		o = options[len(options)-1]
-	}
-	return o
-}
-
-var errResults = errors.New("the operator returned another number of results than its signature says")
-
-func want(n int, out []*Tensor, err error) error {
-	if err == nil && len(out) != n {
-		return fmt.Errorf("%w: %d, not %d", errResults, len(out), n)
-	}
-	return err
-}
-
-func one(out []*Tensor, err error) (*Tensor, error) {
-	if err := want(1, out, err); err != nil {
-		return nil, err
-	}
-	return out[0], nil
-}
-
-func two(out []*Tensor, err error) (a, b *Tensor, _ error) {
-	if err := want(2, out, err); err != nil {
-		return nil, nil, err
-	}
-	return out[0], out[1], nil
-}
-
-func three(out []*Tensor, err error) (a, b, c *Tensor, _ error) {
-	if err := want(3, out, err); err != nil {
-		return nil, nil, nil, err
-	}
-	return out[0], out[1], out[2], nil
-}
-
-// truth returns the result of an operator that answers yes or no.
-func truth(out []*Tensor, err error) (bool, error) {
-	v, err := number(out, err)
-	b, _ := v.Any().(bool)
-	return b, err
-}
-
-// number returns the result of an operator that computes a Python number.
-func number(out []*Tensor, err error) (Scalar, error) {
-	t, err := one(out, err)
-	if err != nil {
-		return Scalar{}, err
-	}
-	return t.Item()
 }

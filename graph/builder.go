@@ -131,6 +131,18 @@ func (b *Builder) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, e
 	return b.Execute(call)
 }
 
+// Call records an operator by id or by public name.
+func (b *Builder) Call(name string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	if b.table.Def(name) != nil {
+		return b.Apply(name, args, kwargs)
+	}
+	call, err := b.table.Resolve(name, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return b.Execute(call)
+}
+
 // Execute records a bound call; a composition as its parts. The error is the
 // operator's rejection, or a *CaptureError.
 func (b *Builder) Execute(call *op.Call) ([]op.Value, error) {

@@ -181,6 +181,7 @@ type Def struct {
 
 	sigs    []*Sig            // parsed Sig and More
 	aliases map[string][]*Sig // the signatures with the parameter names of a public name
+	called  map[string]string // those names, as they were written
 	table   *Table
 }
 

@@ -44,7 +44,14 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 	if err := c.fits(metas, k); err != nil {
 		return nil, err
 	}
-	run := &Run{Args: c.Args, Out: make([]*tensor.Tensor, len(metas)), Key: c.Key}
+	single := &struct {
+		Run
+		out [1]*tensor.Tensor
+	}{Run: Run{Args: c.Args, Key: c.Key}}
+	run := &single.Run
+	if run.Out = single.out[:]; len(metas) != 1 {
+		run.Out = make([]*tensor.Tensor, len(metas))
+	}
 	if k.Reports {
 		run.Done = c.Done
 	}
@@ -80,10 +87,28 @@ func (c *Call) limit() int {
 // readable returns a rejection when a tensor argument, written out, would
 // exceed the call's Limit: an expanded one is larger than its memory.
 func (c *Call) readable() error {
-	for _, v := range c.Args.AllValues() {
-		if v != nil && !within(v.Shape(), c.limit()/v.DType().Size()) {
-			return RuntimeError("can't allocate memory: the argument of shape %s takes more than %d bytes", tensor.ShapeString(v.Shape()), c.limit())
+	for _, v := range c.Args.Vals {
+		var err error
+		switch v := v.(type) {
+		case Value:
+			err = c.holds(v)
+		case []Value, Index:
+			for _, e := range (Args{Sig: c.Args.Sig, Vals: []any{v}}).AllValues() {
+				if err = c.holds(e); err != nil {
+					break
+				}
+			}
 		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Call) holds(v Value) error {
+	if v != nil && !within(v.Shape(), c.limit()/v.DType().Size()) {
+		return RuntimeError("can't allocate memory: the argument of shape %s takes more than %d bytes", tensor.ShapeString(v.Shape()), c.limit())
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func NewTable(defs ...*Def) (*Table, error) {
 		if err := d.init(); err != nil {
 			return nil, err
 		}
-		d.table, d.aliases = t, maps.Clone(d.aliases)
+		d.table, d.aliases, d.called = t, maps.Clone(d.aliases), maps.Clone(d.called)
 		if t.byID[d.ID()] != nil {
 			return nil, fmt.Errorf("operator %s is defined twice", d.ID())
 		}
@@ -167,7 +167,9 @@ func (d *Def) named() error {
 func (d *Def) alias(i int, name string) error {
 	name, list, own := strings.Cut(strings.TrimSuffix(name, ")"), "(")
 	if !own {
-		return nil
+		if list, own = d.called[name]; !own { // of another table's copy, whose signature may have changed since
+			return nil
+		}
 	}
 	params := strings.Split(list, ", ")
 	main := d.sigs[0].Params
@@ -184,7 +186,10 @@ func (d *Def) alias(i int, name string) error {
 	if d.aliases == nil {
 		d.aliases = map[string][]*Sig{}
 	}
-	d.Names[i], d.aliases[name] = name, nil
+	if d.called == nil {
+		d.called = map[string]string{}
+	}
+	d.Names[i], d.aliases[name], d.called[name] = name, nil, list
 	for _, s := range d.sigs {
 		own := renamed(s, main, params)
 		own.Unnamed = unnamed
@@ -403,6 +408,9 @@ func (c *Call) Infer() (metas []Meta, err error) {
 
 // named puts the operator's id into a rejection that lacks one.
 func (c *Call) named(err *error) {
+	if *err == nil {
+		return
+	}
 	var e *Error
 	if errors.As(*err, &e) && e.Op == "" {
 		e.Op = c.Def.ID()

@@ -78,3 +78,28 @@ func TestShardingBeyondTheRank(t *testing.T) {
 		t.Errorf("%v, %v; want that of axis 0 alone", all, err)
 	}
 }
+
+// TestCopiesCallBySignaturesOfTheirOwn: a literal that was copied from a table and has
+// another default since has it under a public name with its own parameters too.
+func TestCopiesCallBySignaturesOfTheirOwn(t *testing.T) {
+	const name = "torch.f"
+	first, err := op.NewTable(&op.Def{
+		Sig: "f(Tensor x, float a=0.5) -> Tensor", Names: []string{name + "(input, slope)"}, Traits: op.NoGrad, Tol: op.Tol{Class: op.Exact, Reason: "test"},
+		Infer: func(op.Args) ([]op.Meta, error) { return nil, nil }, Kernels: make([]op.Kernel, 1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := *first.Def("f")
+	changed.Sig = "f(Tensor x, float a=0.25) -> Tensor"
+	second, err := op.NewTable(&changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[*op.Table]float64{first: 0.5, second: 0.25} {
+		p := table.Def("f").Called(name).Params[1]
+		if p.Name != "slope" || p.Default != want {
+			t.Errorf("the parameter is %s=%v, want slope=%v", p.Name, p.Default, want)
+		}
+	}
+}

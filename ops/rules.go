@@ -82,6 +82,9 @@ func reducedShape(shape, dims []int, keep bool) []int {
 
 // broadcastShape returns the common shape of the values. The error is a RuntimeError.
 func broadcastShape(vs ...op.Value) ([]int, error) {
+	if len(vs) > 0 && !slices.ContainsFunc(vs, func(v op.Value) bool { return !slices.Equal(v.Shape(), vs[0].Shape()) }) {
+		return slices.Clone(vs[0].Shape()), nil
+	}
 	var shapes [][]int
 	for _, v := range vs {
 		shapes = append(shapes, v.Shape())
@@ -138,6 +141,9 @@ type dense struct {
 func (d dense) Strides() []int { return d.strides }
 
 func convertedTo(d tensor.DType, vs []op.Value) []op.Value {
+	if !slices.ContainsFunc(vs, func(v op.Value) bool { return v.DType() != d }) {
+		return vs
+	}
 	out := slices.Clone(vs)
 	for i, v := range vs {
 		if v.DType() != d {

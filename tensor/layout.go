@@ -105,12 +105,16 @@ func PermutedStrides(shape, order []int) []int {
 // ContiguousStrides returns row-major strides in elements.
 func ContiguousStrides(shape []int) []int {
 	strides := make([]int, len(shape))
+	contiguousStrides(strides, shape)
+	return strides
+}
+
+func contiguousStrides(strides, shape []int) {
 	step := 1
 	for i := len(shape) - 1; i >= 0; i-- {
 		strides[i] = step
 		step *= max(shape[i], 1)
 	}
-	return strides
 }
 
 // DenseLike returns dense strides for shape that keep the dimension order of

@@ -46,14 +46,21 @@ func NewStrided(d DType, shape, strides []int) *Tensor {
 // writes every one of them. Nil strides are contiguous ones; others must be
 // non-negative, and elements of the storage that they skip are zeros.
 func Unset(d DType, shape, strides []int) *Tensor {
+	dims := len(shape)
+	both := make([]int, 2*dims) // in one piece of memory
+	copy(both, shape)
 	if strides == nil {
-		strides = ContiguousStrides(shape)
+		contiguousStrides(both[dims:], shape)
+	} else {
+		copy(both[dims:], strides)
 	}
-	n, get := Extent(shape, strides), alloc
+	t := &Tensor{dtype: d, shape: both[:dims:dims], strides: both[dims:]}
+	n, get := Extent(t.shape, t.strides), alloc
 	if n == NumElements(shape) {
 		get = unset
 	}
-	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), storage: get(n * d.Size())}
+	t.storage = get(n * d.Size())
+	return t
 }
 
 // unset returns n bytes that hold anything, aligned like those of alloc. A

@@ -27,7 +27,7 @@ PyTorch or checked against difference quotients.`,
   plumb ops run 'conv*' -n 50               legal calls in every dtype, and calls that break a rule
   plumb ops gradcheck 'conv*'               gradients against difference quotients
   plumb ops cover show softmax              what agrees with PyTorch, by dtype and layout`,
-	}, newOpsList(), newOpsShow(), newOpsRun(), newOpsCover(), newOpsGradcheck(), newOpsCheck(), newOpsNew(), newOpsDraft(), newOpsWheel())
+	}, newOpsList(), newOpsShow(), newOpsRun(), newOpsCover(), newOpsGradcheck(), newOpsCheck(), newOpsNew(), newOpsDraft(), newOpsGen(), newOpsWheel())
 }
 
 func newOpsList() *cobra.Command {

@@ -23,6 +23,7 @@ type operatorCheck struct {
 	alone  bool // without a reference
 	json   bool
 	grade  bool
+	cover  bool
 }
 
 func newOpsCheck() *cobra.Command {
@@ -36,7 +37,8 @@ results where it is installed. A finding names the field of the literal; what
 could not be checked is listed as well.`,
 		Example: `  plumb ops check softsign
   plumb ops check softsign --alone
-  plumb ops check softsign --grade            which planted faults would be found`,
+  plumb ops check softsign --grade            which planted faults would be found
+  go run ./plumb ops check my_op --cover      which lines of the definition no check reaches`,
 		Args: atLeastOne("the name of an operator"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c.out = cmd.OutOrStdout()
@@ -48,6 +50,7 @@ could not be checked is listed as well.`,
 	fl.StringVar(&c.python, "python", "", "the Python that has torch")
 	fl.BoolVar(&c.alone, "alone", false, "without PyTorch: by the literal alone")
 	fl.BoolVar(&c.grade, "grade", false, "plant faults in copies of the definition, one in each, and tell which the checks would find")
+	fl.BoolVar(&c.cover, "cover", false, "build this program again with coverage, and list lines of the definition that no check reaches (needs Go)")
 	jsonFlag(fl, &c.json, "one JSON object per operator and line")
 	return cmd
 }
@@ -60,8 +63,14 @@ func (c *operatorCheck) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return usage(err)
 	}
+	if c.grade && c.cover {
+		return usage(errors.New("--grade and --cover are two runs: give one of them"))
+	}
 	if c.grade {
 		return c.grades(ctx, defs)
+	}
+	if c.cover {
+		return (&reached{out: c.out, args: c.again(defs)}).run(ctx, defs)
 	}
 	findings, checked := 0, 0
 	for _, d := range defs {
@@ -86,6 +95,24 @@ func (c *operatorCheck) run(ctx context.Context, names []string) error {
 		return nothing(errors.New("nothing was checked"))
 	}
 	return nil
+}
+
+// again are the arguments of the same check without coverage.
+func (c *operatorCheck) again(defs []*op.Def) []string {
+	args := []string{"ops", "check", "--seed", fmt.Sprint(c.seed)}
+	if c.python != "" {
+		args = append(args, "--python", c.python)
+	}
+	if c.alone {
+		args = append(args, "--alone")
+	}
+	if c.json {
+		args = append(args, "--json")
+	}
+	for _, d := range defs {
+		args = append(args, d.ID())
+	}
+	return args
 }
 
 // beside judges an operator with public names by PyTorch, where it is installed.

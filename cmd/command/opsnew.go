@@ -31,9 +31,9 @@ func newOpsNew() *cobra.Command {
 		Use:   "new FOLDER",
 		Short: "Write a module with an operator of your own, its test and its plumb",
 		Long: `New writes a Go module to start from into a new folder: go.mod with what it needs,
-the literal of an operator of the signature, a test that checks it, a program that
-is the whole of plumb with the operator in it, and what plumb ops wheel makes a
-Python package of. It compiles and its test passes; the operator copies its first
+the literal of an operator of the signature, its typed Go function (plumb ops gen),
+a test that checks it, a program that is the whole of plumb with the operator in it,
+and what plumb ops wheel makes a Python package of. It compiles and its test passes; the operator copies its first
 tensor until you write what it computes.`,
 		Example: `  plumb ops new leaky --sig 'leaky_relu_yzh(Tensor x, float alpha=0.01) -> Tensor'
   cd leaky && go test .`,
@@ -94,6 +94,9 @@ func (n *newModule) write(dir string) ([]string, error) {
 		return nil, err
 	}
 	files["go.sum"] = sum
+	if files["ops_gen.go"], err = l.typed(); err != nil {
+		return nil, err
+	}
 	var written []string
 	for file, text := range files {
 		path := filepath.Join(dir, file)
@@ -214,6 +217,18 @@ func drawnAs(p op.Param) (string, bool) {
 		return "[]any{" + one + ", " + one + "}", true
 	}
 	return one, true
+}
+
+// typed is what plumb ops gen writes of the operator.
+func (l *literal) typed() ([]byte, error) {
+	table, err := op.NewTable(&op.Def{
+		Sig: l.Sig, Doc: l.Doc, Traits: op.NoGrad, Tol: op.Tol{Class: op.Exact, Reason: "no result is compared"},
+		Infer: func(op.Args) ([]op.Meta, error) { return nil, nil }, Kernels: make([]op.Kernel, 1),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return typedSource(l.Package, table.Defs())
 }
 
 // files returns the texts by name: those of the template, formatted.

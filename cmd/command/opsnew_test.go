@@ -4,6 +4,7 @@ import (
 	"context"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,10 @@ func TestNewModule(t *testing.T) {
 	if _, err := n.write(dir); err == nil {
 		t.Error("a folder that is there is written over")
 	}
-	for _, args := range [][]string{{"vet", "./plumb", "./python"}, {"test", "."}} {
+	if err := os.WriteFile(filepath.Join(dir, "typed_test.go"), []byte(typedTest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"vet", "./plumb", "./python"}, {"test", "."}, {"run", "./plumb", "ops", "gen", "--check"}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -29,6 +33,62 @@ func TestNewModule(t *testing.T) {
 		}
 	}
 }
+
+// typedTest calls the function that the module has of its operator: at once, for a
+// gradient, and in a graph with Plumb's own.
+const typedTest = `package several
+
+import (
+	"testing"
+
+	"plumb/api"
+	"plumb/graph"
+	"plumb/tensor"
+)
+
+func TestTyped(t *testing.T) {
+	table, err := Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(s *api.Session, x ...*api.Tensor) ([]*api.Tensor, error) {
+		y, z, err := SeveralParts(x[0], SeveralPartsOptions{Stride: []int{2}, Flag: true})
+		if err != nil {
+			return nil, err
+		}
+		sum, err := api.Add(y, z)
+		if err != nil {
+			return nil, err
+		}
+		gradient, err := s.Gradients(sum, x, false)
+		return append(gradient, sum), err
+	}
+	in := tensor.Float64s(tensor.F32, []int{2}, 3, -4)
+	s := api.NewSessionOn(table)
+	x := s.Wrap(in)
+	if err := x.RequireGrad(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := f(s, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := graph.New(table, "several", api.Traced(f), graph.Options{}).Run(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]float64{{2, 2}, {6, -8}} {
+		for e, w := range want {
+			if got := out[i].Float64s()[e]; got != w || recorded[i].Float(e) != w {
+				t.Errorf("result %d: %v at once and %v in a graph, want %v", i, got, recorded[i].Float(e), w)
+			}
+		}
+	}
+	if _, _, err := SeveralParts(api.NewSession().Wrap(in)); err == nil {
+		t.Error("a session without the operator applies it")
+	}
+}
+`
 
 // TestNewModuleRefuses: a signature of which no module follows is refused with the reason.
 func TestNewModuleRefuses(t *testing.T) {

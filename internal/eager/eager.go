@@ -199,9 +199,23 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 	record = record && !call.Def.Traits.Has(op.NoGrad) && smooth(call)
 	unrecorded := record && s.paused && s.walking == nil && call.Def.View != nil && shares(&plain, ts[0])
 	record = record && !s.paused
-	out := make([]op.Value, len(ts))
-	for i, t := range ts {
-		out[i] = &Var{Tensor: t, requiresGrad: (record || unrecorded) && t.DType().IsDifferentiable(), symbolic: s.symbolic, unrecorded: unrecorded}
+	of := func(t *tensor.Tensor) Var {
+		return Var{Tensor: t, requiresGrad: (record || unrecorded) && t.DType().IsDifferentiable(), symbolic: s.symbolic, unrecorded: unrecorded}
+	}
+	var out []op.Value
+	if len(ts) == 1 { // in one piece of memory, as most operators have one result
+		r := &struct {
+			v   Var
+			out [1]op.Value
+		}{v: of(ts[0])}
+		r.out[0] = &r.v
+		out = r.out[:]
+	} else {
+		out = make([]op.Value, len(ts))
+		for i, t := range ts {
+			v := of(t)
+			out[i] = &v
+		}
 	}
 	if call.MakesLeaf() {
 		if !ts[0].DType().IsDifferentiable() {

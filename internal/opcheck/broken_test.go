@@ -14,13 +14,16 @@ import (
 	"plumb/tensor"
 )
 
-// broken are literals with one mistake each, and the field that has it.
-var broken = []struct {
+// mistake is one that is planted into a right literal, and the field that has it.
+type mistake struct {
 	name  string
 	of    func() *op.Def
 	field string
 	plant func(d *op.Def)
-}{
+}
+
+// broken are literals with one mistake each.
+var broken = append([]mistake{
 	// Doc, Sig, Tol.
 	{"no doc", bent, "Doc", func(d *op.Def) { d.Doc = "" }},
 	{"two results in the signature", bent, "Infer", func(d *op.Def) { d.Sig = "bent(Tensor x) -> (Tensor a, Tensor b)"; d.Exact = nil }},
@@ -468,7 +471,7 @@ var broken = []struct {
 			grad(g)
 		}
 	}},
-}
+}, subtle...)
 
 func square(op.Args) op.Truth { return op.InFloat64(func(x ...float64) float64 { return x[0] * x[0] }) }
 

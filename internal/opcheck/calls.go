@@ -61,6 +61,9 @@ func alike(d *op.Def, got, want *tensor.Tensor) bool {
 	if !slices.Equal(got.Shape(), want.Shape()) || got.DType() != want.DType() {
 		return false
 	}
+	if got.SameBits(want) { // of large calls mostly so
+		return true
+	}
 	limit := 0.0
 	if d.Tol.Class == op.Accumulating {
 		scale := 1.0

@@ -3,6 +3,7 @@ package opcheck
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 
 	"plumb/internal/judge/compare"
@@ -33,6 +34,7 @@ func (c *checker) exact() {
 		c.try(d.Call, func() { c.against(d.Call, d.out, false, m) })
 	}
 	c.beyond()
+	c.spread()
 	if c.Checked["exact"] == 0 {
 		c.find("Exact", nil, "no sampled call has one: it returns nil for all of them")
 		return
@@ -254,6 +256,69 @@ func (c *checker) beyond() {
 	}
 }
 
+// spreads are shapes that broadcast with each other.
+var spreads = [][]int{{2, 3, 4}, {3, 1}, {1, 4}, {4}, {2, 1, 1}, {}, {1}}
+
+// spread calls a function of elements of several tensors with shapes that broadcast
+// otherwise than those that Sample draws, and with tensors of several dtypes. What the
+// operator refuses it need not take.
+func (c *checker) spread() {
+	calls := slices.Clone(c.calls) // those of many elements first
+	slices.SortStableFunc(calls, func(a, b *drawn) int { return elementsOf(b.Call) - elementsOf(a.Call) })
+	for _, d := range calls[:min(len(calls), 12)] {
+		if !elementwise(d.Call) || len(tensorsOf(d.Call)) < 2 {
+			continue
+		}
+		for turn := range spreads {
+			at := turn - 1
+			call := with(d.Call, func(x *tensor.Tensor) *tensor.Tensor { at++; return refit(x, spreads[at%len(spreads)]) })
+			c.try(call, func() {
+				out, err := c.run(call)
+				switch {
+				case err == nil:
+					c.infer(call, out)
+					c.elements(call, out, false)
+				case !rejection(err):
+					c.find("Kernels", call, "fails where the tensors broadcast: %v", err)
+				}
+			})
+		}
+		c.try(d.Call, func() { c.mixed(d) })
+	}
+}
+
+// mixed calls a function of elements with one tensor of another floating dtype.
+func (c *checker) mixed(d *drawn) {
+	if !d.dtype.IsFloat() || c.def.Sigs()[0].Index(op.AnyArg("dtype")) >= 0 {
+		return
+	}
+	for _, other := range c.DTypes {
+		if !other.IsFloat() || other == d.dtype {
+			continue
+		}
+		for k, changed := range tensorsOf(d.Call) {
+			at := -1
+			call := with(d.Call, func(x *tensor.Tensor) *tensor.Tensor {
+				if at++; at == k && x.DType() == d.dtype {
+					return x.Convert(other)
+				}
+				return sameLayout(x)
+			})
+			if slices.ContainsFunc(tensorsOf(call), func(x *tensor.Tensor) bool { return x.Dim() == 0 || !x.DType().IsFloat() }) {
+				continue // one of no dimension does not widen the others
+			}
+			out, err := c.run(call)
+			if err != nil {
+				continue
+			}
+			c.count()
+			if widest := tensor.Promote(d.dtype, other); changed.DType() == d.dtype && out[0].DType().IsFloat() && out[0].DType() != widest && out[0].DType().Size() < widest.Size() {
+				c.find("Infer", call, "says %s of a function of elements (Exact) of %s and %s, which promote to %s", out[0].DType(), d.dtype, other, widest)
+			}
+		}
+	}
+}
+
 // precision compares the results of float32 with those of the same numbers in
 // float64, where nothing tells the truth.
 func (c *checker) precision() {
@@ -300,42 +365,118 @@ func (c *checker) precision() {
 	}
 }
 
-// formula compares Formula with the kernels in float64.
+// applied notes whether an operator is applied.
+type applied struct {
+	op.Applier
+	id  string
+	own bool
+}
+
+// Apply applies an operator.
+func (a *applied) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	a.own = a.own || id == a.id
+	return a.Applier.Apply(id, args, kwargs)
+}
+
+// formula compares Formula with the kernels in the widest dtypes, of what Sample draws
+// and of NaN and ties.
 func (c *checker) formula() {
 	for _, d := range c.calls {
-		if d.dtype != tensor.F64 {
+		if d.dtype != tensor.F64 && d.dtype != tensor.C128 && d.dtype != tensor.I64 {
 			continue
 		}
-		c.try(d.Call, func() {
-			var got []op.Value
-			if err := op.Catch(func() { got = c.def.Formula(op.Builder{Applier: c.table.Executor()}, d.Args) }); err != nil {
-				c.find("Formula", d.Call, "fails: %v", err)
-				return
-			}
-			c.count()
-			if len(got) != len(d.out) {
-				c.find("Formula", d.Call, "has %d results, the operator %d", len(got), len(d.out))
-				return
-			}
-			for i, w := range d.out {
-				g := got[i].(*tensor.Tensor)
-				if !slices.Equal(g.Shape(), w.Shape()) {
-					c.find("Formula", d.Call, "gives result %d the shape %v, the operator %v", i, g.Shape(), w.Shape())
-					return
+		c.try(d.Call, func() { c.written(d.Call, d.out, "", nil) })
+		if len(c.def.Domains) > 0 || d.dtype != tensor.F64 {
+			continue
+		}
+		turn := 0
+		call := with(d.Call, func(x *tensor.Tensor) *tensor.Tensor {
+			u := sameLayout(x)
+			turn++
+			for i := range u.Len() {
+				if u.DType().IsFloat() && (i+turn+d.key)%3 == 0 {
+					u.Set(i, complex([]float64{math.NaN(), -0.5, 0.25}[(i+turn+d.key)/3%3], 0))
 				}
-				for e := range w.Len() {
-					if a, b := g.Float(e), w.Float(e); !within(a, b, 1e-9*(1+math.Abs(b))) {
-						c.find("Formula", d.Call, "gives element %d of result %d as %v, the kernel %v", e, i, a, b)
-						return
-					}
-				}
+			}
+			return u
+		})
+		c.try(call, func() {
+			if out, err := c.run(call); err == nil {
+				c.written(call, out, ", where Sample does not draw,", func(i, e int) bool { return c.depends(call, out, i, e) })
 			}
 		})
 	}
 }
 
+// depends reports whether a kernel's element is another when numbers stand for the NaN
+// of the arguments: a formula may multiply by zero what the element does not depend on.
+func (c *checker) depends(call *op.Call, out []*tensor.Tensor, i, e int) bool {
+	for _, number := range []float64{1e3, -1e3} {
+		other, err := c.run(mapElements(call, func(v float64) float64 {
+			if math.IsNaN(v) {
+				return number
+			}
+			return v
+		}))
+		if err == nil && len(other) == len(out) && e < other[i].Len() && !sameNaN(other[i].At(e), out[i].At(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+// written compares one call with its Formula; where that gives NaN, what depends on the
+// NaN of the arguments.
+func (c *checker) written(call *op.Call, out []*tensor.Tensor, place string, depends func(i, e int) bool) {
+	var got []op.Value
+	applied := &applied{Applier: c.table.Executor(), id: c.def.ID()}
+	if err := op.Catch(func() { got = c.def.Formula(op.Builder{Applier: applied}, call.Args) }); err != nil {
+		if slices.ContainsFunc(tensorsOf(call), func(x *tensor.Tensor) bool { return x.DType() == tensor.F64 }) {
+			c.find("Formula", call, "fails: %v", err)
+		} else {
+			c.gap("Formula", fmt.Sprintf("there is none of other than real numbers: %v", err))
+		}
+		return
+	}
+	c.count()
+	if applied.own {
+		c.find("Formula", call, "applies the operator itself, by which nothing is judged")
+	}
+	if len(got) != len(out) {
+		c.find("Formula", call, "has %d results, the operator %d", len(got), len(out))
+		return
+	}
+	for i, w := range out {
+		g := got[i].(*tensor.Tensor)
+		if !slices.Equal(g.Shape(), w.Shape()) {
+			c.find("Formula", call, "gives result %d the shape %v, the operator %v", i, g.Shape(), w.Shape())
+			return
+		}
+		if g.DType() != w.DType() && g.DType().IsFloat() || w.DType() == tensor.F32 {
+			continue // of integers, in another precision
+		}
+		for e := range w.Len() {
+			a, b := g.At(e), w.At(e)
+			if limit := 1e-9 * (1 + cmplx.Abs(b)); within(real(a), real(b), limit) && within(imag(a), imag(b), limit) {
+				continue
+			}
+			if depends != nil && cmplx.IsNaN(a) && !depends(i, e) {
+				continue
+			}
+			c.find("Formula", call, "gives%s element %d of result %d as %v, and Kernels %v: one of them is wrong", place, e, i, g.Number(e), w.Number(e))
+			return
+		}
+	}
+}
+
 // magnitude checks that the operator that Magnitude names bounds the results.
 func (c *checker) magnitude() {
+	before := c.Checked[c.aspect]
+	defer func() {
+		if c.Checked[c.aspect] == before && !c.found("Magnitude") {
+			c.gap("Magnitude", "of no sampled call in float64 HasMagnitude says that it holds: it is not compared")
+		}
+	}()
 	for _, d := range c.calls {
 		if d.dtype != tensor.F64 || c.def.HasMagnitude != nil && !c.def.HasMagnitude(d.Args) {
 			continue

@@ -156,19 +156,24 @@ func (c *checker) broadcasts(call *op.Call, metas []op.Meta, field string) {
 	}
 }
 
-// edgeShapes makes 0-dimensional and zero-size tensors of sampled ones: such a call
-// is refused with an error, or computed.
+// edgeShapes makes 0-dimensional and zero-size tensors of sampled ones, and for
+// functions of elements those of many dimensions: such a call is refused with an
+// error, or computed.
 func (c *checker) edgeShapes() {
 	for _, d := range c.calls {
 		if d.key > 3 || len(d.Args.AllValues()) == 0 {
 			continue
 		}
-		for _, edge := range []func(*tensor.Tensor) *tensor.Tensor{
+		edges := []func(*tensor.Tensor) *tensor.Tensor{
 			func(x *tensor.Tensor) *tensor.Tensor { return refit(x, nil) },
 			func(x *tensor.Tensor) *tensor.Tensor { return emptied(x, 0) },
 			func(x *tensor.Tensor) *tensor.Tensor { return emptied(x, x.Dim()-1) },
 			func(x *tensor.Tensor) *tensor.Tensor { return refit(x, slices.Repeat([]int{1}, x.Dim())) },
-		} {
+		}
+		if elementwise(d.Call) {
+			edges = append(edges, func(x *tensor.Tensor) *tensor.Tensor { return refit(x, []int{2, 1, 3, 2, 1, 2}) })
+		}
+		for _, edge := range edges {
 			call := with(d.Call, edge)
 			c.try(call, func() { c.edge(call) })
 		}

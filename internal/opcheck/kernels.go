@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"plumb/internal/draw/choice"
@@ -35,12 +37,19 @@ func (c *checker) kernel(d *drawn, mutated map[op.TensorArg]bool) {
 	for _, fill := range []byte{0xff, 0x5a} {
 		call := with(d.Call, sameLayout)
 		before := with(call, sameLayout)
-		var done [][2]int
-		call.Done = func(lo, hi int) { done = append(done, [2]int{lo, hi}) }
+		var first *tensor.Tensor // result
+		done := &reports{}
+		call.Done = func(lo, hi int) { done.note(first, lo, hi) }
 		if k, err := c.def.Kernel(call.Args); err != nil || !k.Reports {
 			call.Done = nil
 		}
-		out, err := call.ExecuteInto(func(_ int, m op.Meta) *tensor.Tensor { return poisoned(m, fill) })
+		out, err := call.ExecuteInto(func(i int, m op.Meta) *tensor.Tensor {
+			t := poisoned(m, fill)
+			if i == 0 {
+				first = t
+			}
+			return t
+		})
 		if err != nil {
 			c.find("Kernels", d.Call, "compute a call once and fail then: %v", err)
 			return
@@ -99,21 +108,48 @@ func (c *checker) changed(call, before *op.Call, mutated map[op.TensorArg]bool) 
 	}
 }
 
+// reports are the ranges that a kernel told of, and what they held then.
+type reports struct {
+	mu   sync.Mutex
+	all  [][2]int
+	held [][]byte
+}
+
+func (r *reports) note(out *tensor.Tensor, lo, hi int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all, r.held = append(r.all, [2]int{lo, hi}), append(r.held, slices.Clone(stretch(out, lo, hi)))
+}
+
+// stretch is the memory of a range of elements; nil where there is none.
+func stretch(t *tensor.Tensor, lo, hi int) []byte {
+	size := t.DType().Size()
+	if lo < 0 || hi < lo || (t.Offset()+hi)*size > len(t.Storage()) {
+		return nil
+	}
+	return t.Storage()[(t.Offset()+lo)*size : (t.Offset()+hi)*size]
+}
+
 // reported checks what a kernel that Reports told of.
-func (c *checker) reported(call *op.Call, out []*tensor.Tensor, done [][2]int) {
+func (c *checker) reported(call *op.Call, out []*tensor.Tensor, done *reports) {
 	if call.Done == nil {
 		return
 	}
-	slices.SortFunc(done, func(a, b [2]int) int { return a[0] - b[0] })
+	for i, r := range done.all {
+		if !slices.Equal(done.held[i], stretch(out[0], r[0], r[1])) {
+			c.find("Kernels", call, "a kernel that Reports tells of elements %d to %d of the result, and changes them after that", r[0], r[1])
+		}
+	}
+	slices.SortFunc(done.all, func(a, b [2]int) int { return a[0] - b[0] })
 	at := 0
-	for _, r := range done {
+	for _, r := range done.all {
 		if r[0] != at || r[1] < r[0] {
 			break
 		}
 		at = r[1]
 	}
 	if at != out[0].Len() {
-		c.find("Kernels", call, "a kernel that Reports tells of the ranges %v, which do not make up its %d elements", done, out[0].Len())
+		c.find("Kernels", call, "a kernel that Reports tells of the ranges %v, which do not make up its %d elements", done.all, out[0].Len())
 	}
 }
 
@@ -180,8 +216,8 @@ func (c *checker) unclaimed() {
 			if err != nil && !rejection(err) {
 				c.find("Kernels", call, "fails on a dtype that it does not take, rather than to refuse it: %v", err)
 			}
-			if e := (*op.Error)(nil); errors.As(err, &e) && e.Class == "" {
-				c.find("Reject", call, "the refusal %q has no class of a Python exception", e.Msg)
+			if e := (*op.Error)(nil); errors.As(err, &e) && !exception.MatchString(e.Class) {
+				c.find("Reject", call, "the refusal %q has the class %q, which is no Python exception's", e.Msg, e.Class)
 			}
 		})
 	}
@@ -195,7 +231,9 @@ func (c *checker) layouts() {
 		}
 		for _, l := range layoutsOf {
 			c.layout(d, l.name, with(d.Call, l.of), d.out)
+			c.left(d, l)
 		}
+		c.behind(d)
 		c.expanded(d)
 		c.aliased(d)
 	}
@@ -218,6 +256,67 @@ func (c *checker) layout(d *drawn, name string, call *op.Call, want []*tensor.Te
 			c.find(refuser(call), call, "refuses arguments %s that it takes in a row: %v", name, err)
 		}
 	})
+}
+
+// left compares what a call leaves of the arguments that it may change, which lie in
+// memory otherwise, with what it leaves of those in a row.
+func (c *checker) left(d *drawn, l layout) {
+	if len(c.def.Mutates) == 0 {
+		return
+	}
+	call, row := with(d.Call, l.of), with(d.Call, sameLayout)
+	c.try(d.Call, func() {
+		if _, err := call.Execute(); err != nil {
+			return // which layout tells
+		}
+		if _, err := row.Execute(); err != nil {
+			return
+		}
+		c.count()
+		names := call.Args.ArgNames()
+		for i, x := range tensorsOf(call) {
+			if want := tensorsOf(row)[i]; slices.Contains(c.def.Mutates, op.TensorArg(names[i])) && !alike(c.def, x, want) {
+				c.find("Mutates", d.Call, "a call leaves %s as %s where arguments are %s, and as %s where they are in a row", names[i], text(x), l.name, text(want))
+			}
+		}
+	})
+}
+
+// behind gives a dimension as counted from behind: the call is refused, or it
+// computes the same.
+func (c *checker) behind(d *drawn) {
+	if len(d.out) == 0 {
+		return
+	}
+	rank := tensorsOf(d.Call)[0].Dim()
+	for i, p := range d.Args.Sig.Params {
+		dim, ok := d.Args.Vals[i].(int)
+		if !ok || p.Type.Kind != op.KInt || p.Name != "dim" && p.Name != "axis" {
+			continue
+		}
+		var other []*op.Call
+		for _, n := range []int{rank, d.out[0].Dim()} { // a new dimension is one of the result
+			if dim >= 0 && dim < n {
+				other = append(other, replaced(d.Call, i, dim-n))
+			} else if dim < 0 && dim >= -n {
+				other = append(other, replaced(d.Call, i, dim+n))
+			}
+		}
+		var differs *op.Call
+		same := len(other) == 0
+		for _, call := range other {
+			c.try(call, func() {
+				out, err := c.run(call)
+				c.count()
+				if same = same || err != nil || allAlike(c.def, out, d.out); !same {
+					differs = call
+				}
+			})
+		}
+		if !same && differs != nil && !c.def.Traits.Has(op.Random) {
+			c.find("Kernels", differs, "compute something else than with %s=%d, which is the same dimension", p.Name, dim)
+		}
+	}
 }
 
 func list(ts []*tensor.Tensor) string {
@@ -328,10 +427,59 @@ func (c *checker) sizes() {
 				}
 			}
 			c.blocks(d, call, first)
+			if tried == 1 {
+				c.together(call)
+			}
 		})
 	}
 	if tried == 0 {
 		c.gap("Kernels", fmt.Sprintf("no call of %d elements could be made of sampled ones: races and blocks above Sample's sizes are not checked", largeElements))
+	}
+}
+
+// together runs two large calls at the same time, and each several times: what they
+// give is what they give alone.
+func (c *checker) together(call *op.Call) {
+	other := with(call, func(x *tensor.Tensor) *tensor.Tensor {
+		u := tensor.New(x.DType(), x.Shape()...)
+		for i := range u.Len() {
+			u.Set(i, x.At(u.Len()-1-i))
+		}
+		return u
+	})
+	calls := []*op.Call{call, other}
+	var alone [][]*tensor.Tensor
+	for _, one := range calls {
+		out, err := c.run(one)
+		if err != nil {
+			return
+		}
+		alone = append(alone, out)
+	}
+	var all sync.WaitGroup
+	var differ atomic.Bool
+	start := time.Now()
+	for g := range 4 {
+		all.Go(func() {
+			defer func() {
+				if recover() != nil {
+					differ.Store(true)
+				}
+			}()
+			for range largeRuns / 2 {
+				out, err := c.run(calls[g%2])
+				if err != nil || !allAlike(c.def, out, alone[g%2]) {
+					differ.Store(true)
+				}
+				if differ.Load() || time.Since(start) > largeTime {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if c.count(); differ.Load() {
+		c.find("Kernels", call, "give something else while another call runs: they share memory that is not the call's")
 	}
 }
 

@@ -86,6 +86,7 @@ func (c *checker) sample() {
 			c.find("Sample", nil, "never draws %s other than %v: what depends on it is reached by no check", p.Name, c.calls[0].Args.Vals[i])
 		}
 	}
+	c.effects()
 	for i, p := range c.def.Sigs()[0].Params {
 		if p.Type.Kind == op.KTensor && !p.Type.List && p.Type.Optional {
 			given, left := 0, 0
@@ -101,8 +102,122 @@ func (c *checker) sample() {
 			}
 		}
 	}
+	c.overloads()
+	c.choices()
 	c.domains()
 	c.signs()
+}
+
+// enough is in how many further draws what Sample draws at times is seen.
+const enough = 256
+
+// draws reports whether Sample draws arguments of which a property holds.
+func (c *checker) draws(holds func(a op.Args) bool) bool {
+	c.count()
+	if slices.ContainsFunc(c.calls, func(d *drawn) bool { return holds(d.Args) }) {
+		return true
+	}
+	for key := range enough {
+		if call, err := c.bind(c.widest(), 1000+key); err == nil && holds(call.Args) {
+			return true
+		}
+	}
+	return false
+}
+
+// choices checks that Sample draws each text that an enumeration has.
+func (c *checker) choices() {
+	for i, p := range c.def.Sigs()[0].Params {
+		for _, text := range p.OneOf {
+			if !c.draws(func(a op.Args) bool {
+				list, _ := a.Vals[i].([]string)
+				return a.Vals[i] == any(text) || slices.Contains(list, text)
+			}) {
+				c.find("Sample", nil, "never draws %s='%s', which OneOf has: what depends on it is reached by no check", p.Name, text)
+			}
+		}
+	}
+}
+
+// overloads checks that Sample draws calls of every signature that takes another type
+// than the first.
+func (c *checker) overloads() {
+	main := c.def.Sigs()[0]
+	for _, s := range c.def.Sigs()[1:] {
+		var own []op.Param
+		for _, p := range s.Params {
+			first := main.Params[main.Index(op.AnyArg(p.Name))]
+			number := p.Type.Kind == op.KScalar && (first.Type.Kind == op.KFloat || first.Type.Kind == op.KInt) // which is a Scalar too
+			if first.OnlyInOverloads || first.Type.List != p.Type.List || first.Type.Kind != p.Type.Kind && !number {
+				own = append(own, p)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		if !c.draws(func(a op.Args) bool {
+			return !slices.ContainsFunc(own, func(p op.Param) bool { return !isOf(a.Any(op.AnyArg(p.Name)), p.Type) })
+		}) {
+			c.find("Sample", nil, "never draws a call of the signature %q: %s is always of the first one's type", s, own[0].Name)
+		}
+	}
+}
+
+// isOf reports whether an argument in its normal form is of a type.
+func isOf(v any, t op.Type) bool {
+	switch v.(type) {
+	case op.Value:
+		return t.Kind == op.KTensor && !t.List
+	case []op.Value:
+		return t.Kind == op.KTensor && t.List
+	case op.Scalar:
+		return t.Kind == op.KScalar && !t.List
+	case int:
+		return t.Kind == op.KInt && !t.List
+	case []int:
+		return t.Kind == op.KInt && t.List
+	case float64:
+		return t.Kind == op.KFloat && !t.List
+	case bool:
+		return t.Kind == op.KBool && !t.List
+	case string:
+		return t.Kind == op.KStr && !t.List
+	case nil:
+		return t.Optional
+	}
+	return true
+}
+
+// effects tells of attributes on which no result depends. It is no finding: a gradient
+// may depend on one, and some are hints.
+func (c *checker) effects() {
+	if c.def.Traits.Has(op.Random) {
+		return
+	}
+	for i, p := range c.def.Sigs()[0].Params {
+		if !covered(p) {
+			continue
+		}
+		tried, moved := 0, false
+		for k, d := range c.calls {
+			for _, other := range slices.Concat(c.calls[k+1:], c.calls[:k]) { // the next of another value
+				v := other.Args.Vals[i]
+				if moved || fmt.Sprint(v) == fmt.Sprint(d.Args.Vals[i]) {
+					continue
+				}
+				call := replaced(d.Call, i, v)
+				c.try(call, func() {
+					out, err := c.run(call)
+					moved = err != nil || len(out) != len(d.out) || !slices.EqualFunc(out, d.out, (*tensor.Tensor).SameBits)
+				})
+				tried++
+				break
+			}
+		}
+		if tried > 4 && !moved && len(c.def.Mutates) == 0 {
+			c.gap("Sig", fmt.Sprintf("%s: no result of %d calls depends on it", p.Name, tried))
+		}
+	}
 }
 
 // covered reports whether a sample has to draw more than one value of a parameter.

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
@@ -74,6 +76,8 @@ type checker struct {
 	calls  []*drawn
 	aspect string
 	seed   uint64
+	chosen []atomic.Bool // the kernels that ran
+	mu     sync.Mutex    // of Findings, while calls run at the same time
 }
 
 // drawn is a call that Sample gave, and what it computes.
@@ -92,7 +96,7 @@ func Run(table *op.Table, id string, o Options) *Report {
 		o.Calls = 16
 	}
 	var err error
-	if c.table, err = guarded(table, id); err != nil {
+	if c.table, err = c.guarded(table, id); err != nil {
 		r.Findings = append(r.Findings, Finding{Aspect: "literal", Field: "Sig", Text: err.Error()})
 		return r
 	}
@@ -117,12 +121,15 @@ func Run(table *op.Table, id string, o Options) *Report {
 	} {
 		c.do(a.name, a.run)
 	}
+	c.do("kernels", c.idle)
 	return r
 }
 
 // find reports a promise that does not hold: the first of each field and aspect,
 // since what follows is mostly the same.
 func (c *checker) find(field string, call *op.Call, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.found(field) {
 		return
 	}
@@ -215,66 +222,6 @@ func place(stack string) string {
 		}
 	}
 	return "somewhere"
-}
-
-// guarded returns the table with the operator's functions telling whose a panic is.
-func guarded(table *op.Table, id string) (*op.Table, error) {
-	defs := slices.Clone(table.Defs())
-	at := slices.IndexFunc(defs, func(d *op.Def) bool { return d.ID() == id })
-	if at < 0 {
-		return nil, fmt.Errorf("the table has no operator %s", id)
-	}
-	d := *defs[at]
-	guard(&d)
-	defs[at] = &d
-	return op.NewTable(defs...)
-}
-
-func guard(d *op.Def) {
-	d.SelectOverload = guard1("SelectOverload", d.SelectOverload)
-	d.SBP = guard1("SBP", d.SBP)
-	d.Reject = guard1("Reject", d.Reject)
-	d.Itself = guard1("Itself", d.Itself)
-	d.Saves = guard1("Saves", d.Saves)
-	d.Constant = guard1("Constant", d.Constant)
-	d.Unread = guard1("Unread", d.Unread)
-	d.Sample = guard1("Sample", d.Sample)
-	d.Exact = guard1("Exact", d.Exact)
-	d.Law = guard1("Law", d.Law)
-	d.HasMagnitude = guard1("HasMagnitude", d.HasMagnitude)
-	d.Neutral = guard1("Neutral", d.Neutral)
-	if d.Tol.Terms != nil {
-		d.Tol.Terms = guard1("Tol", d.Tol.Terms)
-	}
-	if f := d.Infer; f != nil {
-		d.Infer = func(a op.Args) ([]op.Meta, error) { defer in("Infer"); return f(a) }
-	}
-	if f := d.View; f != nil {
-		d.View = func(a op.Args) (*tensor.Tensor, error) { defer in("View"); return f(a) }
-	}
-	if f := d.Grad; f != nil {
-		d.Grad = func(g *op.Grad) { defer in("Grad"); f(g) }
-	}
-	if f := d.Compose; f != nil {
-		d.Compose = func(b op.Builder, a op.Args) []op.Value { defer in("Compose"); return f(b, a) }
-	}
-	if f := d.Formula; f != nil {
-		d.Formula = func(b op.Builder, a op.Args) []op.Value { defer in("Formula"); return f(b, a) }
-	}
-	d.Kernels = slices.Clone(d.Kernels)
-	for i := range d.Kernels {
-		k := &d.Kernels[i]
-		k.When.Holds = guard1("Kernels", k.When.Holds)
-		k.Scratch = guard1("Kernels", k.Scratch)
-		k.Run = guard1("Kernels", k.Run)
-	}
-}
-
-func guard1[A, R any](field string, f func(A) R) func(A) R {
-	if f == nil {
-		return nil
-	}
-	return func(a A) R { defer in(field); return f(a) }
 }
 
 // draw draws the calls of every dtype: all of the first of the full precisions,

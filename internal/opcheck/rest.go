@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ import (
 	"plumb/tensor"
 )
 
+// exception is what Python's exceptions are called.
+var exception = regexp.MustCompile(`^[A-Za-z_.]*(Error|Exception)$`)
+
 // rejects makes illegal calls: they give values or an error of a Python class.
 func (c *checker) rejects() {
 	run := native.New(c.table, nn.Modules())
@@ -34,8 +38,8 @@ func (c *checker) rejects() {
 			return
 		}
 		c.count()
-		if out.Status != backend.OK && (out.Status != backend.Raised || out.Class == "") {
-			c.findProgram(fieldIn(out.Message, "Reject"), p, "an illegal call is neither computed nor refused with an error of a class (op.RuntimeError and its like), but %s: %s", out.Status, out.Message)
+		if out.Status != backend.OK && (out.Status != backend.Raised || !exception.MatchString(out.Class)) {
+			c.findProgram(fieldIn(out.Message, "Reject"), p, "an illegal call is neither computed nor refused with an error of a Python exception's class (op.RuntimeError and its like), but %s: %s %s", out.Status, out.Class, out.Message)
 		}
 	}
 	for i := range 5 * opcase.Rules() {
@@ -159,6 +163,20 @@ func (c *checker) gradient() {
 	}
 	for _, d := range c.calls {
 		c.try(d.Call, func() { c.partial(d, field) })
+		if d.key > 1 || !slices.Contains(full, d.dtype) || len(d.Args.AllValues()) == 0 {
+			continue
+		}
+		for _, shape := range []func(*tensor.Tensor) *tensor.Tensor{
+			func(x *tensor.Tensor) *tensor.Tensor { return refit(x, nil) },
+			func(x *tensor.Tensor) *tensor.Tensor { return emptied(x, 0) },
+		} {
+			edge := with(d.Call, shape)
+			c.try(edge, func() {
+				if out, err := c.run(edge); err == nil && len(out) > 0 { // what is refused has no gradient
+					c.partial(&drawn{edge, d.dtype, 1, out}, field)
+				}
+			})
+		}
 	}
 }
 

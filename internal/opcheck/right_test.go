@@ -13,6 +13,7 @@ var right = map[string]func() *op.Def{
 	"leaky": leaky, "bent": bent, "celu": celu, "hypotenuse": hypotenuse, "rowsum": rowsum, "rowmax": rowmax, "turned": turned,
 	"counted": counted, "noise": noise, "swished": swished, "affine": affine, "tripled": tripled, "rotated": rotated, "windowed": windowed,
 	"positives": positives, "below": below, "rounded": rounded, "first": first, "summed": summed, "clipped": clipped, "shapeof": shapeof, "listed": listed,
+	"pick": pick, "halved": halved, "normed": normed, "peaked": peaked, "weighed": weighed, "flattened": flattened, "totalled": totalled, "squared": squared,
 }
 
 var float = []tensor.DType{tensor.F32, tensor.F64}

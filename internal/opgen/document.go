@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"plumb/internal/draw/opcase"
+	"plumb/internal/typed"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"
@@ -24,7 +25,7 @@ numerics classes are explained in [numerics.md](numerics.md).
 `
 
 // document returns docs/operators.md.
-func document(table *op.Table, declared []*function, modules *nn.Table) []byte {
+func document(table *op.Table, declared []*typed.Function, modules *nn.Table) []byte {
 	var w bytes.Buffer
 	w.WriteString(intro)
 	fmt.Fprintf(&w, "%d operators, %d public names, %d modules.\n\n", len(declared), len(table.Names()), len(modules.Defs()))
@@ -39,22 +40,22 @@ func document(table *op.Table, declared []*function, modules *nn.Table) []byte {
 	return append(bytes.TrimRight(w.Bytes(), "\n"), '\n')
 }
 
-func index(w *bytes.Buffer, declared []*function) {
+func index(w *bytes.Buffer, declared []*typed.Function) {
 	w.WriteString("| operator | Go | gradient | numerics | what it computes |\n|---|---|---|---|---|\n")
 	for _, f := range declared {
-		d := f.def
+		d := f.Def
 		fmt.Fprintf(w, "| [%s](#%s) | `%s` | %s | %s | %s |\n",
-			cell(d.ID()), anchor(d.ID()), f.goName(), gradient(d), d.Tol.Class, cell(sentence(d.Doc)))
+			cell(d.ID()), anchor(d.ID()), goName(f), gradient(d), d.Tol.Class, cell(sentence(d.Doc)))
 	}
 	w.WriteString("\n")
 }
 
 // goName is the function as callers write it.
-func (f *function) goName() string {
-	if f.method {
-		return "Session." + f.name
+func goName(f *typed.Function) string {
+	if f.Method {
+		return "Session." + f.Name
 	}
-	return "api." + f.name
+	return "api." + f.Name
 }
 
 // anchor returns the fragment that Markdown makes of a heading.
@@ -78,14 +79,14 @@ func gradient(d *op.Def) string {
 	return "yes"
 }
 
-func section(w *bytes.Buffer, table *op.Table, f *function) {
-	d := f.def
+func section(w *bytes.Buffer, table *op.Table, f *typed.Function) {
+	d := f.Def
 	fmt.Fprintf(w, "## %s\n\n%s\n\n```\n", d.ID(), d.Doc)
 	for _, s := range d.Sigs() {
 		fmt.Fprintln(w, s)
 	}
 	w.WriteString("```\n\n")
-	item(w, "Go", "`"+f.goName()+"`")
+	item(w, "Go", "`"+goName(f)+"`")
 	item(w, "Names", codes(d.Names))
 	item(w, "Dtypes", dtypes(table, d))
 	item(w, "Traits", traits(d.Traits))

@@ -1,0 +1,1 @@
+from oneflow.nn.modules.activation import LeakyReLUYzh
