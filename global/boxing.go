@@ -45,12 +45,12 @@ func (t *Tensor) route(p Placement, s SBP) *route {
 	}
 	for i, rank := range t.placement.Ranks {
 		r.from = append(r.from, slices.Index(r.world, rank))
-		r.holds = append(r.holds, t.sbp.regionOf(t.placement, t.meta.Shape, t.placement.coordinates(i)))
+		r.holds = append(r.holds, t.sbp.regionOf(t.placement, t.meta.Shape, t.placement.Coordinates(i)))
 	}
 	inPlace := slices.Equal(p.Hierarchy, t.placement.Hierarchy) && slices.Equal(p.Ranks, t.placement.Ranks)
 	r.sums = slices.Contains(t.sbp, op.P)
 	for j, rank := range p.Ranks {
-		at := p.coordinates(j)
+		at := p.Coordinates(j)
 		want := s.regionOf(p, t.meta.Shape, at)
 		r.into, r.wants = append(r.into, slices.Index(r.world, rank)), append(r.wants, want)
 		var all []transfer
@@ -70,7 +70,7 @@ func (t *Tensor) route(p Placement, s SBP) *route {
 // gives reports whether the part at position i is one of those that the rank
 // with the coordinates gets elements from.
 func (t *Tensor) gives(i int, at []int, s SBP, inPlace bool) bool {
-	c := t.placement.coordinates(i)
+	c := t.placement.Coordinates(i)
 	if !inPlace {
 		for k, e := range s {
 			if e == op.P && at[k] != 0 {

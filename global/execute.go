@@ -428,7 +428,7 @@ func (t *Tensor) ownCopy() *Tensor {
 // local returns the call of the rank at a position, on the parts that it holds.
 func (l *launch) local(position int) (*op.Call, error) {
 	call := l.call
-	for k, at := range l.placement.coordinates(position) {
+	for k, at := range l.placement.Coordinates(position) {
 		var err error
 		if call, err = piece(call, l.signature[k], l.placement.Hierarchy[k], at); err != nil {
 			return nil, err

@@ -246,3 +246,63 @@ func TestCountedBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestLocalGradients: gradients of what the ranks take out make up that of the whole:
+// of pieces their row, of copies their sum, of summands the one that all have.
+func TestLocalGradients(t *testing.T) {
+	for _, hierarchy := range [][]int{{3}, {2, 2}} {
+		p := place(t, hierarchy...)
+		x := counted(tensor.F64, 5, 3)
+		for _, s := range every(len(hierarchy), x.Dim()) {
+			g, err := global.FromLocal(x, p, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copies := 1.0
+			for k, e := range s {
+				if e == op.B {
+					copies *= float64(hierarchy[k])
+				}
+			}
+			var gradients []*tensor.Tensor
+			for i, rank := range p.Ranks {
+				_, size, err := s.Piece(p, x.Shape(), rank)
+				if err != nil && !slices.Contains(s, op.P) {
+					t.Fatal(err)
+				}
+				local := g.ToLocal(rank)
+				if err == nil && !slices.Equal(local.Shape(), size) {
+					t.Errorf("rank %d has %s by %s, Piece says %v", i, local, s, size)
+				}
+				gradient := tensor.New(tensor.F64, local.Shape()...)
+				for j := range gradient.Len() {
+					gradient.Set(j, 2)
+				}
+				gradients = append(gradients, gradient)
+			}
+			whole, err := g.LocalGradient(gradients)
+			if err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+			logical, err := whole.Logical()
+			if err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+			for i := range logical.Len() {
+				if real(logical.At(i)) != 2*copies {
+					t.Fatalf("by %s element %d of the gradient is %v, not %v", s, i, logical.At(i), 2*copies)
+				}
+			}
+		}
+	}
+	g, err := global.FromLocal(counted(tensor.F32, 4), place(t, 2), global.SBP{op.P})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part := g.ToLocal(7); part.Len() != 0 {
+		t.Errorf("rank 7 of 2 has %s", part)
+	}
+	if _, err := g.LocalGradient([]*tensor.Tensor{counted(tensor.F32, 4), tensor.New(tensor.F32, 4)}); err == nil {
+		t.Error("gradients that differ are those of summands of one tensor")
+	}
+}

@@ -80,8 +80,8 @@ func (p Placement) nested(hierarchy []int, next *int) string {
 // size is how many ranks there are.
 func (p Placement) size() int { return len(p.Ranks) }
 
-// coordinates returns where in the hierarchy a position is.
-func (p Placement) coordinates(position int) []int {
+// Coordinates returns where in the hierarchy a position is.
+func (p Placement) Coordinates(position int) []int {
 	c := make([]int, len(p.Hierarchy))
 	for k, n := range slices.Backward(p.Hierarchy) {
 		c[k] = position % n
@@ -110,10 +110,52 @@ func (s SBP) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// check returns a rejection where ranks of p cannot share a tensor of the shape so.
-func (s SBP) check(p Placement, shape []int) error {
+// Dual is how the gradient of a tensor lies that lies by s: of pieces pieces, of
+// copies summands, of summands copies.
+func (s SBP) Dual() SBP {
+	d := slices.Clone(s)
+	for k, e := range d {
+		switch e {
+		case op.B:
+			d[k] = op.P
+		case op.P:
+			d[k] = op.B
+		}
+	}
+	return d
+}
+
+// Piece returns the elements of a tensor of the shape that a rank holds: from
+// start on, size many along each axis. It refuses ranks that hold none, and
+// summands, which are no elements.
+func (s SBP) Piece(p Placement, shape []int, rank int) (start, size []int, err error) {
+	if err := s.check(p, shape); err != nil {
+		return nil, nil, err
+	}
+	position := slices.Index(p.Ranks, rank)
+	if position < 0 {
+		return nil, nil, op.RuntimeError("rank %d is not in %s", rank, p)
+	}
+	if slices.Contains(s, op.P) {
+		return nil, nil, op.RuntimeError("by %s a rank holds a summand, no elements", s)
+	}
+	r := s.regionOf(p, shape, p.Coordinates(position))
+	return r.start, r.size, nil
+}
+
+// Fits returns a rejection where the sbp has not an entry for each dimension of
+// the hierarchy.
+func (s SBP) Fits(p Placement) error {
 	if len(s) != len(p.Hierarchy) {
 		return op.RuntimeError("an sbp of %d entries, %s, does not fit the %d dimensions of the hierarchy of %s", len(s), s, len(p.Hierarchy), p)
+	}
+	return nil
+}
+
+// check returns a rejection where ranks of p cannot share a tensor of the shape so.
+func (s SBP) check(p Placement, shape []int) error {
+	if err := s.Fits(p); err != nil {
+		return err
 	}
 	for _, e := range s {
 		if axis, split := e.Axis(); split && (axis < 0 || axis >= len(shape)) {

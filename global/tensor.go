@@ -55,6 +55,29 @@ func (t *Tensor) Part(rank int) *tensor.Tensor {
 	return nil
 }
 
+// ToLocal returns what a rank holds, OneFlow's x.to_local() on it: a tensor of no
+// elements where the rank is not in the placement.
+func (t *Tensor) ToLocal(rank int) *tensor.Tensor {
+	if part := t.Part(rank); part != nil {
+		return part
+	}
+	return tensor.New(t.meta.DType, make([]int, max(1, len(t.meta.Shape)))...)
+}
+
+// LocalGradient makes the gradient of a tensor of those that the ranks have for
+// what ToLocal gave them, by position: pieces where it was split, summands where
+// each had the whole, the whole where each had a summand.
+func (t *Tensor) LocalGradient(gradients []*tensor.Tensor) (*Tensor, error) {
+	g, err := FromParts(gradients, t.placement, t.sbp.Dual())
+	switch {
+	case err != nil:
+		return nil, err
+	case !slices.Equal(g.meta.Shape, t.meta.Shape):
+		return nil, op.RuntimeError("gradients of the shape %s do not fit a tensor of %s", tensor.ShapeString(g.meta.Shape), tensor.ShapeString(t.meta.Shape))
+	}
+	return g, g.replicated()
+}
+
 // FromParts makes a tensor of what each rank of the placement holds, by
 // position. The shape is what S pieces add up to.
 func FromParts(parts []*tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
@@ -76,7 +99,7 @@ func FromParts(parts []*tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 func (s SBP) logicalSize(axis int, parts []*tensor.Tensor, p Placement) int {
 	total := 0
 	for i, part := range parts {
-		at := p.coordinates(i)
+		at := p.Coordinates(i)
 		counts := axis < part.Dim()
 		for k, e := range s {
 			if a, split := e.Axis(); (!split || a != axis) && at[k] != 0 {
@@ -94,7 +117,7 @@ func (s SBP) logicalSize(axis int, parts []*tensor.Tensor, p Placement) int {
 // not what the sbp says.
 func (t *Tensor) consistent() error {
 	for i, part := range t.parts {
-		want := t.sbp.regionOf(t.placement, t.meta.Shape, t.placement.coordinates(i)).size
+		want := t.sbp.regionOf(t.placement, t.meta.Shape, t.placement.Coordinates(i)).size
 		if part.DType() != t.meta.DType || !slices.Equal(part.Shape(), want) {
 			return &PromiseError{t, fmt.Sprintf("rank %d holds %s, not %s%s", t.placement.Ranks[i], part, t.meta.DType, tensor.ShapeString(want))}
 		}
@@ -119,7 +142,7 @@ func FromLocal(x *tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 	}
 	t := &Tensor{meta: metaOf(x), placement: p, sbp: slices.Clone(s)}
 	for i := range p.size() {
-		at := p.coordinates(i)
+		at := p.Coordinates(i)
 		part := narrow(x, region{make([]int, x.Dim()), x.Shape()}, s.regionOf(p, x.Shape(), at)).CloneAs(tensor.Contiguous)
 		for k, e := range s {
 			if e == op.P {
@@ -197,7 +220,7 @@ func (t *Tensor) Logical() (*tensor.Tensor, error) {
 // replicated checks that ranks along a B dimension hold the same bits.
 func (t *Tensor) replicated() error {
 	for i := range t.parts {
-		at := t.placement.coordinates(i)
+		at := t.placement.Coordinates(i)
 		first := slices.Clone(at)
 		for k, e := range t.sbp {
 			if e == op.B {
@@ -211,7 +234,7 @@ func (t *Tensor) replicated() error {
 	return nil
 }
 
-// position is the inverse of coordinates.
+// position is the inverse of Coordinates.
 func (p Placement) position(at []int) int {
 	position := 0
 	for k, n := range p.Hierarchy {

@@ -51,7 +51,7 @@ func (t *Tensor) byDimension(p Placement, s SBP) Traffic {
 		r := x.route(p, to)
 		for j, all := range r.transfers {
 			for _, m := range all {
-				a, b := p.coordinates(m.from), p.coordinates(j)
+				a, b := p.Coordinates(m.from), p.Coordinates(j)
 				for k := range a {
 					if a[k] != b[k] {
 						sum[k] += tensor.NumElements(m.box.size)

@@ -37,10 +37,24 @@ func (s *Symbol) Strides() []int {
 // as "plumb.max.dim", rather than by a public name.
 const OwnPrefix = "plumb."
 
-// ToGlobal is the target of OneFlow's x.to_global(placement=…, sbp=…): the tensor
-// itself, which subjects that run over ranks bring to a placement and an sbp, told
-// as "cpu[[0, 1], [2, 3]]" and "[S(0), B]".
-const ToGlobal = "Tensor.to_global"
+// The targets of calls about ranks, whose arguments are texts such as
+// "cpu[[0, 1], [2, 3]]" and "[S(0), B]".
+const (
+	// ToGlobal is OneFlow's x.to_global(placement=…, sbp=…, grad_sbp=…): a copy of the
+	// tensor, which subjects that run over ranks bring to a placement and an sbp.
+	ToGlobal = "Tensor.to_global"
+	// ToLocal is x.to_local(placement=…, sbp=…, rank=…): what the rank holds of a
+	// tensor that lies so, a piece of it.
+	ToLocal = "Tensor.to_local"
+	// ModuleToGlobal is m.to_global(placement=…, sbp=…): the module, whose state is
+	// brought there.
+	ModuleToGlobal = "Module.to_global"
+)
+
+// AboutRanks reports whether a call says where tensors lie.
+func (c *Call) AboutRanks() bool {
+	return c.Target == ToGlobal || c.Target == ToLocal || c.Target == ModuleToGlobal
+}
 
 // Recorder is an op.Applier that appends the calls to a program instead of
 // computing them.

@@ -182,28 +182,51 @@ func (r *ranked) writtenBack(call, whole *op.Call) error {
 	return nil
 }
 
-// Place brings a tensor to a placement and an sbp.
-func (r *ranked) Place(x *tensor.Tensor, placement, sbp string) error {
-	g, err := r.known[x], error(nil)
-	if g == nil {
-		if g, err = r.global(x, r.runtime.Placement); err != nil {
-			return err
-		}
+// Place brings a tensor to a placement and an sbp, nil for those that it has.
+func (r *ranked) Place(x *tensor.Tensor, p *global.Placement, s global.SBP) error {
+	q, t, err := r.Lies(x)
+	if err != nil {
+		return err
 	}
-	p, s := g.Placement(), g.SBP()
-	if placement != "" {
-		if p, err = global.ParsePlacement(placement); err != nil {
-			return op.RuntimeError("%v", err)
-		}
+	if p != nil {
+		q = *p
 	}
-	if sbp != "" {
-		if s, err = global.ParseSBP(sbp); err != nil {
-			return op.RuntimeError("%v", err)
-		}
+	if s != nil {
+		t = s
 	}
-	r.known[x], err = r.runtime.ToGlobal(r.ctx, g, p, s)
+	err = r.Gradient(x, q, t)
 	r.placed[x] = err == nil
 	return err
+}
+
+// Gradient brings a tensor to a placement and an sbp, of which the program says nothing.
+func (r *ranked) Gradient(x *tensor.Tensor, p global.Placement, s global.SBP) error {
+	if _, _, err := r.Lies(x); err != nil {
+		return err
+	}
+	g, err := r.runtime.ToGlobal(r.ctx, r.known[x], p, s)
+	if err == nil {
+		r.known[x] = g
+	}
+	return err
+}
+
+// Lies returns where a tensor lies and how; of an input that is drawn now.
+func (r *ranked) Lies(x *tensor.Tensor) (global.Placement, global.SBP, error) {
+	if r.known[x] == nil {
+		if _, err := r.global(x, r.runtime.Placement); err != nil {
+			return global.Placement{}, nil, err
+		}
+	}
+	return r.known[x].Placement(), r.known[x].SBP(), nil
+}
+
+// Local returns what a rank holds.
+func (r *ranked) Local(x *tensor.Tensor, rank int) (*tensor.Tensor, error) {
+	if _, _, err := r.Lies(x); err != nil {
+		return nil, err
+	}
+	return r.known[x].ToLocal(rank), nil
 }
 
 // placementOf returns where a call runs: where the program put an argument, the

@@ -11,6 +11,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/global"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
 	"plumb/internal/find/shrink"
@@ -289,6 +290,11 @@ func TestPlacedPrograms(t *testing.T) {
 		"a = x.to_global(placement=\"cpu[0, 0]\", sbp=\"B\")\n":                                                                       true,
 		"y = torch.sum(x)\na = y.to_global(placement=\"cpu[0, 1]\", sbp=\"S(0)\")\n":                                                  true,
 		"y = torch.sum(x)\na = y.to_global(placement=\"cpu[0, 1]\", sbp=\"P\")\nw = a.exp()\nw.backward(uniform(-1.0, 1.0, key=2))\n": false,
+		"a = x.to_global(placement=\"cpu[0, 1]\", sbp=\"S(0)\", grad_sbp=\"[B, B]\")\n":                                               true,
+		"y = x.to_local(placement=\"cpu[0, 1]\", sbp=\"S(0)\", rank=2)\n":                                                             true,
+		"y = x.to_local(placement=\"cpu[0, 1]\", sbp=\"P\", rank=1)\n":                                                                true,
+		"a = x.to_global(placement=\"cpu[0, 1, 2]\", sbp=\"S(0)\")\nb = torch.exp(a)\ny = b.to_local(placement=\"cpu[[0, 1], [2, 3]]\", sbp=\"[S(0), S(1)]\", rank=2)\nw = torch.sum(y)\nw.backward(uniform(-1.0, 1.0, key=2))\n": false,
+		"a = x.to_global(placement=\"cpu[0, 1]\", sbp=\"S(0)\", grad_sbp=\"S(1)\")\nb = a.to_global(sbp=\"B\", grad_sbp=\"P\")\nw = torch.exp(b)\nw.backward(uniform(-1.0, 1.0, key=2))\n":                                        false,
 	} {
 		p, err := program.Parse("p.py", header+src)
 		if err != nil {
@@ -316,6 +322,30 @@ func TestPlacedPrograms(t *testing.T) {
 		if err := alike(want, got); err != nil {
 			t.Errorf("%v in\n%s", err, src)
 		}
+	}
+}
+
+// TestGradientsGoWhereTheyAreTold: the gradient of what to_global gives is boxed to
+// grad_sbp, then to where the tensor lies of which it was made.
+func TestGradientsGoWhereTheyAreTold(t *testing.T) {
+	p, err := program.Parse("p.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=5)\n"+
+		"x = tensor((5, 4), torch.float64, uniform(-1.0, 1.0, key=1), requires_grad=True)\na = x.to_global(placement=\"cpu[0, 1, 2]\", sbp=\"S(0)\")\nb = a.to_global(sbp=\"B\", grad_sbp=\"S(1)\")\nw = torch.exp(b)\nw.backward(uniform(-1.0, 1.0, key=2))\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := native.New(ops.Table(), nn.Modules()).In("global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var boxings []string
+	watched := over.(*native.GlobalBackend).Tampered(func(from, to *global.Tensor, _ []*tensor.Tensor) {
+		boxings = append(boxings, from.SBP().String()+" to "+to.SBP().String())
+	})
+	if out, err := watched.Run(t.Context(), backend.NewJob(p)); err != nil || out.Status != backend.OK {
+		t.Fatal(err, out)
+	}
+	if i := slices.Index(boxings, "S(0) to B"); i < 0 || !slices.Contains(boxings[i:], "S(1) to S(0)") {
+		t.Errorf("the boxings are %q", boxings)
 	}
 }
 

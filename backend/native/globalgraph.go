@@ -52,7 +52,7 @@ func (b *GlobalGraphBackend) outcome(ctx context.Context, job *backend.Job) (out
 			out = &backend.Outcome{Status: backend.Crashed, Class: "panic", Message: fmt.Sprintf("%v\n%s", p, debug.Stack())}
 		}
 	}()
-	if slices.ContainsFunc(job.Program.Calls, func(c program.Call) bool { return c.Target == program.ToGlobal }) {
+	if slices.ContainsFunc(job.Program.Calls, func(c program.Call) bool { return c.Target == program.ToGlobal || c.Target == program.ToLocal }) {
 		return &backend.Outcome{Status: backend.Unsupported, Message: "a program that places its tensors runs call by call, in the mode " + Global}
 	}
 	g := &globalGraph{Trace: b.interpreter.Trace(ctx, job), ctx: ctx, placement: b.placement, passes: b.passes, seed: job.Program.Seed}

@@ -28,7 +28,7 @@ internal/mutants:           internal/arg tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
 backend/native:             tensor op program graph nn backend internal/interp internal/draw/choice global
-internal/interp:            internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
+internal/interp:            global internal/arg tensor internal/draw/choice op program internal/autograd internal/eager graph internal/inplace nn optim backend internal/refusal
 backend/worker:             tensor op program backend internal/refusal internal/scratch
 backend/worker/diopi:       tensor op nn program backend backend/worker internal/eager internal/interp
 internal/refusal:            backend

@@ -25,6 +25,7 @@ type Var struct {
 	Grad    *Var
 	version *int // of the memory that the variable is part of; nil: nobody changes it
 	at      int  // *version when the variable was what the memory holds
+	arrives func(gradient op.Value) error
 }
 
 // application is one recorded call, the at-th of its session.
@@ -61,6 +62,10 @@ func (v *Var) IsLeaf() bool { return v.from == nil }
 
 // RetainGrad has gradients added up in the variable though it is no leaf.
 func (v *Var) RetainGrad() { v.retains = true }
+
+// OnGradient has f told of the gradient that arrives at the result of a call, before
+// it is passed on to the call's arguments.
+func (v *Var) OnGradient(f func(gradient op.Value) error) { v.arrives = f }
 
 // Accumulates reports whether gradients are added up in the variable: it is a
 // leaf that wants one, not an unrecorded view, or retains them.
@@ -350,10 +355,25 @@ func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangent
 			s.applied(&a.Node)
 		}
 		s.walking.enter(a, cot)
+		if err := arrived(a.Out, cot); err != nil {
+			return err
+		}
 		if err := autograd.Walk(b, []autograd.Node{a.Node}, cot, RequiresGrad); err != nil {
 			return err
 		}
 		Passed(&a.Node, cot, inputs)
+	}
+	return nil
+}
+
+// arrived tells of the gradients of a call's results.
+func arrived(out []op.Value, cot autograd.Cotangents) error {
+	for _, v := range out {
+		if x, ok := v.(*Var); ok && x.arrives != nil && cot[v] != nil {
+			if err := x.arrives(cot[v]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

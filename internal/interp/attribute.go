@@ -3,6 +3,7 @@ package interp
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/internal/eager"
 	"plumb/nn"
@@ -105,9 +106,22 @@ func (r *Run) attribute(v *value, name string) (*value, error) {
 	return nil, nil
 }
 
+// hasState reports whether a module that lacks a tensor has None in its place.
 func hasState(m *nn.Module, name string) bool {
-	return name == "bias" && m.Value(name) == nil && m.Value("weight") != nil
+	switch name {
+	case "bias":
+		return m.Value("weight") != nil || isNorm(m)
+	case "bias_ih", "bias_hh":
+		return m.Value("weight"+strings.TrimPrefix(name, "bias")) != nil
+	case "weight":
+		return isNorm(m)
+	case "running_mean", "running_var", "num_batches_tracked":
+		return isNorm(m) && !strings.Contains(m.Def.Name(), "LayerNorm") && !strings.Contains(m.Def.Name(), "GroupNorm")
+	}
+	return false
 }
+
+func isNorm(m *nn.Module) bool { return strings.Contains(m.Def.Name(), "Norm") }
 
 // setattr assigns to an attribute of a tensor or a module.
 func (r *Run) setattr(c *program.Call) (*value, error) {

@@ -42,6 +42,8 @@ func (r *Run) call(c *program.Call) (*value, error) {
 		return r.construct(c)
 	case c.Target == program.ToGlobal:
 		return r.toGlobal(c)
+	case c.Target == program.ToLocal:
+		return r.toLocal(c)
 	case c.Target == "operator.getitem" || c.Target == "getattr":
 		if v, err := r.structure(c); v != nil || err != nil {
 			return v, err

@@ -52,25 +52,17 @@ func (in *Interpreter) Computed(ctx context.Context, job *backend.Job, compute f
 	return in.computed(ctx, job, compute, nil)
 }
 
-// Ranks compute calls on tensors that lie on several of them.
-type Ranks interface {
-	// Compute takes the place of op.Call.Execute.
-	Compute(call *op.Call) ([]*tensor.Tensor, error)
-	// Place brings a tensor to a placement and an sbp, "" for those that it has.
-	Place(t *tensor.Tensor, placement, sbp string) error
-}
-
 // OnRanks is Eager over ranks.
 func (in *Interpreter) OnRanks(ctx context.Context, job *backend.Job, ranks Ranks) *backend.Outcome {
-	return in.computed(ctx, job, ranks.Compute, ranks.Place)
+	return in.computed(ctx, job, ranks.Compute, ranks)
 }
 
-func (in *Interpreter) computed(ctx context.Context, job *backend.Job, compute func(call *op.Call) ([]*tensor.Tensor, error), place placer) *backend.Outcome {
+func (in *Interpreter) computed(ctx context.Context, job *backend.Job, compute func(call *op.Call) ([]*tensor.Tensor, error), ranks Ranks) *backend.Outcome {
 	s := eager.New(in.table)
 	s.Compute(compute)
 	s.Seed(job.Program.Seed)
 	r := in.Start(job, EagerSession{s})
-	r.place = place
+	r.ranks = ranks
 	w := &watch{Run: r, marks: map[program.Ref]mark{}, spoilt: map[int]uint64{}}
 	r.observer = w
 	out := r.Outcome(ctx)
@@ -88,7 +80,7 @@ type Run struct {
 	*Interpreter
 	job      *backend.Job
 	session  Session
-	place    placer         // nil: there are no ranks
+	ranks    Ranks          // nil: there are none
 	observer observer       // nil: nobody asks what calls change
 	aside    time.Duration  // spent on the observer
 	space    *inplace.Space // nil: no call of the program may change a tensor

@@ -128,6 +128,9 @@ func (r *Run) moduleCall(method string, c *program.Call) (*value, error) {
 	if recv.module == nil {
 		return nil, op.TypeError("the receiver of %s is not a module", method)
 	}
+	if c.Target == program.ModuleToGlobal {
+		return r.placeModule(recv, c)
+	}
 	rest := program.Call{Args: c.Args[1:], Kwargs: c.Kwargs}
 	args, kwargs, err := rest.OpArgs(r.lookup)
 	if err != nil {

@@ -3,31 +3,185 @@ package interp
 import (
 	"fmt"
 
+	"plumb/global"
+	"plumb/internal/eager"
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
 
-// placer brings a tensor to a placement and an sbp.
-type placer func(t *tensor.Tensor, placement, sbp string) error
+// Ranks compute calls on tensors that lie on several of them.
+type Ranks interface {
+	// Compute takes the place of op.Call.Execute.
+	Compute(call *op.Call) ([]*tensor.Tensor, error)
+	// Place brings a tensor to a placement and an sbp, nil for those that it has.
+	Place(t *tensor.Tensor, p *global.Placement, s global.SBP) error
+	// Lies returns the placement and the sbp of a tensor.
+	Lies(t *tensor.Tensor) (global.Placement, global.SBP, error)
+	// Gradient brings a gradient to a placement and an sbp.
+	Gradient(t *tensor.Tensor, p global.Placement, s global.SBP) error
+	// Local returns what a rank holds.
+	Local(t *tensor.Tensor, rank int) (*tensor.Tensor, error)
+}
 
-// toGlobal brings a tensor to where it is told; without ranks that is nowhere.
-// The result is the tensor itself.
-func (r *Run) toGlobal(c *program.Call) (*value, error) {
-	ref, ok := c.Args[0].(program.Ref)
-	v := r.env[ref]
-	if !ok || len(c.Args) != 1 || v == nil || v.tensor == nil {
-		return nil, fmt.Errorf("%w: %s of something other than a tensor", errUnsupported, c.Target)
-	}
-	if err := r.refresh(v); err != nil || r.place == nil {
-		return &value{tensor: v.tensor}, err
-	}
-	said := map[string]string{}
+// where is what a call says of ranks.
+type where struct {
+	placement    *global.Placement
+	sbp, gradSBP global.SBP
+	rank         int
+}
+
+// whereOf reads the keyword arguments of a call about ranks. What cannot be read is
+// a rejection.
+func whereOf(c *program.Call) (w where, err error) {
 	for _, kw := range c.Kwargs {
-		text, ok := kw.Value.(string)
-		if !ok {
-			return nil, fmt.Errorf("%w: %s with %s that is no text", errUnsupported, c.Target, kw.Name)
+		text, isText := kw.Value.(string)
+		rank, isInt := kw.Value.(int64)
+		switch {
+		case kw.Name == "rank" && isInt:
+			w.rank = int(rank)
+		case !isText:
+			return w, fmt.Errorf("%w: %s with %s that is no text", errUnsupported, c.Target, kw.Name)
+		case kw.Name == "placement":
+			var p global.Placement
+			p, err = global.ParsePlacement(text)
+			w.placement = &p
+		case kw.Name == "sbp":
+			w.sbp, err = global.ParseSBP(text)
+		case kw.Name == "grad_sbp":
+			w.gradSBP, err = global.ParseSBP(text)
+		default:
+			return w, op.TypeError("%s got an unexpected keyword argument '%s'", c.Target, kw.Name)
 		}
-		said[kw.Name] = text
+		if err != nil {
+			return w, op.RuntimeError("%v", err)
+		}
 	}
-	return &value{tensor: v.tensor}, r.place(v.tensor.Tensor, said["placement"], said["sbp"])
+	return w, nil
+}
+
+// toGlobal copies a tensor to where it is told; without ranks that is nowhere.
+func (r *Run) toGlobal(c *program.Call) (*value, error) {
+	x, err := r.placedArg(c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := whereOf(c)
+	if err != nil && r.ranks != nil {
+		return nil, err
+	}
+	copied, err := r.applied("Tensor.clone", x)
+	if err != nil || r.ranks == nil {
+		return &value{tensor: copied}, err
+	}
+	p, s, err := r.ranks.Lies(x.Tensor)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ranks.Place(copied.Tensor, w.placement, w.sbp); err != nil {
+		return nil, err
+	}
+	there, _, err := r.ranks.Lies(copied.Tensor)
+	if err != nil {
+		return nil, err
+	}
+	if w.gradSBP != nil {
+		if err := w.gradSBP.Fits(there); err != nil {
+			return nil, err
+		}
+	}
+	copied.OnGradient(func(g op.Value) error {
+		t := tensorOf(g)
+		if w.gradSBP != nil {
+			if err := r.ranks.Gradient(t, there, w.gradSBP); err != nil {
+				return err
+			}
+		}
+		return r.ranks.Gradient(t, p, s)
+	})
+	return &value{tensor: copied}, nil
+}
+
+// toLocal is the piece of a tensor that a rank holds.
+func (r *Run) toLocal(c *program.Call) (*value, error) {
+	x, err := r.placedArg(c)
+	if err != nil {
+		return nil, err
+	}
+	w, err := whereOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if w.placement == nil || w.sbp == nil {
+		return nil, op.RuntimeError("%s takes a placement and an sbp", c.Target)
+	}
+	start, size, err := w.sbp.Piece(*w.placement, x.Shape(), w.rank)
+	if err != nil {
+		return nil, err
+	}
+	out := x
+	for axis := range size {
+		if size[axis] != x.Shape()[axis] {
+			if out, err = r.applied("Tensor.narrow", out, axis, start[axis], size[axis]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if out, err = r.applied("Tensor.clone", out); err != nil || r.ranks == nil {
+		return &value{tensor: out}, err
+	}
+	if err := r.ranks.Place(x.Tensor, w.placement, w.sbp); err != nil {
+		return nil, err
+	}
+	part, err := r.ranks.Local(x.Tensor, w.rank)
+	if err == nil && !part.SameBits(out.Tensor) {
+		err = fmt.Errorf("rank %d holds another piece than %s says", w.rank, w.sbp)
+	}
+	return &value{tensor: out}, err
+}
+
+// placedArg is the tensor that a call about ranks has.
+func (r *Run) placedArg(c *program.Call) (*eager.Var, error) {
+	if len(c.Args) == 1 {
+		if ref, ok := c.Args[0].(program.Ref); ok && r.env[ref] != nil && r.env[ref].tensor != nil {
+			v := r.env[ref]
+			err := r.refresh(v)
+			return v.tensor, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %s of something other than a tensor", errUnsupported, c.Target)
+}
+
+// applied computes an operator with one result.
+func (r *Run) applied(target string, args ...any) (*eager.Var, error) {
+	call, err := program.Resolve(r.table, target, args, nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.execute(call)
+	if err != nil {
+		return nil, err
+	}
+	return out[0].(*eager.Var), nil
+}
+
+// placeModule brings a module's parameters and buffers to where it is told.
+func (r *Run) placeModule(m *value, c *program.Call) (*value, error) {
+	if r.ranks == nil {
+		return m, nil
+	}
+	w, err := whereOf(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range m.module.State() {
+		t := gradOf(m.module.Value(s.Name))
+		if t == nil {
+			continue
+		}
+		if err := r.ranks.Place(t, w.placement, w.sbp); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }

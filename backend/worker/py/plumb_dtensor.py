@@ -136,12 +136,12 @@ class Distributed(plumb_torch.Run):
             return self.placed, args, kwargs
         return f, args, kwargs
 
-    def placed(self, t, placement=None, sbp=None):
+    def placed(self, t, placement=None, sbp=None, grad_sbp=None):
         """Brings a tensor to an sbp of as many dimensions as the mesh has."""
         entries = [m.group(0) for m in ENTRY.finditer(sbp or "")]
         if len(entries) != Ranks.mesh.ndim or "P" in entries:
             return t
-        return t.redistribute(Ranks.mesh, [self.shard(int(e[2:-1])) if e[0] == "S" else self.replicate() for e in entries])
+        return t.clone().redistribute(Ranks.mesh, [self.shard(int(e[2:-1])) if e[0] == "S" else self.replicate() for e in entries])
 
     def fill(self, i, module):
         self.filling = True

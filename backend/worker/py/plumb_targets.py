@@ -4,6 +4,7 @@ import functools
 import operator
 from types import GeneratorType
 
+import plumb_ranks
 import plumb_table
 from plumb_names import DENIED, TYPES, Unsupported, is_open
 
@@ -34,7 +35,11 @@ def resolve(adapter, target):
     if target == "torch.manual_seed":
         return adapter.seed
     if target == "Tensor.to_global":  # a whole tensor stays what it is
-        return lambda tensor, placement=None, sbp=None: tensor
+        return lambda tensor, placement=None, sbp=None, grad_sbp=None: copied(tensor)
+    if target == "Tensor.to_local":
+        return plumb_ranks.local
+    if target == "Module.to_global":
+        return lambda module, placement=None, sbp=None: module
     if adapter.own:
         return plumb_table.resolve(adapter, target)
     if target in ("getattr", "setattr"):
@@ -49,6 +54,11 @@ def resolve(adapter, target):
     if "dtypes" in difference:
         return checked(adapter, target, difference)
     return arranged(adapter, target, difference)
+
+
+def copied(tensor):
+    """Returns a copy where the framework's tensors can be changed."""
+    return tensor.clone() if hasattr(tensor, "clone") else tensor
 
 
 def callable_of(adapter, target):

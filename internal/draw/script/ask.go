@@ -29,6 +29,73 @@ func (d *draw) ask(c program.Call) (backend.Value, error) {
 	return vs[0], nil
 }
 
+// groups are the values that a program's calls bring together: what a call changes
+// is in the group of its result.
+type groups map[program.Ref]program.Ref
+
+// of returns what stands for a value's group.
+func (g groups) of(ref program.Ref) program.Ref {
+	for g[ref] != "" && g[ref] != ref {
+		if above := g[ref]; g[above] != "" {
+			g[ref] = g[above]
+		}
+		ref = g[ref]
+	}
+	return ref
+}
+
+// join brings together what a call has and gives.
+func (g groups) join(c *program.Call) {
+	root := g.of(program.Ref(c.Result))
+	unite := func(r program.Ref) { g[g.of(r)] = root }
+	for _, a := range c.Args {
+		program.Refs(a, unite)
+	}
+	for _, kw := range c.Kwargs {
+		program.Refs(kw.Value, unite)
+	}
+	g[root] = root
+}
+
+// calls are those on which a value may depend: its group, and with it all of the
+// groups in which something is drawn, since draws follow one another.
+func (d *draw) calls(ref program.Ref) []program.Call {
+	drawn := map[program.Ref]bool{d.groups.of(ref): true}
+	for i := range d.prog.Calls {
+		if c := &d.prog.Calls[i]; c.Target == "torch.manual_seed" || program.IsModule(c.Target) || draws(c.Target) {
+			drawn[d.groups.of(program.Ref(c.Result))] = true
+		}
+	}
+	var calls []program.Call
+	for i := range d.prog.Calls {
+		if drawn[d.groups.of(program.Ref(d.prog.Calls[i].Result))] {
+			calls = append(calls, d.prog.Calls[i])
+		}
+	}
+	return slices.Clip(calls)
+}
+
+// inputsOf are the inputs that calls have, and the one that is asked for.
+func (d *draw) inputsOf(calls []program.Call, ref program.Ref) []program.Input {
+	used := map[program.Ref]bool{ref: true}
+	for i := range calls {
+		mark := func(r program.Ref) { used[r] = true }
+		for _, a := range calls[i].Args {
+			program.Refs(a, mark)
+		}
+		for _, kw := range calls[i].Kwargs {
+			program.Refs(kw.Value, mark)
+		}
+	}
+	var inputs []program.Input
+	for i := range d.prog.Inputs {
+		if used[program.Ref(d.prog.Inputs[i].Name)] {
+			inputs = append(inputs, d.prog.Inputs[i])
+		}
+	}
+	return inputs
+}
+
 // foresee has the program tell of all parameters what is asked of one, its
 // gradient or its value by now: they will be asked for next. It returns the
 // names by which they are seen, and those of the results to observe.
@@ -37,7 +104,7 @@ func (d *draw) foresee(p *program.Program, ref program.Ref) (names, asked []prog
 	if !gradients && !isParam(d.symbols[ref]) {
 		return nil, nil
 	}
-	for _, made := range d.prog.Calls {
+	for _, made := range p.Calls {
 		s := d.symbols[program.Ref(made.Result)]
 		if !isParam(s) {
 			continue

@@ -127,7 +127,7 @@ import oneflow as flow
 
 @autotest(n=1)
 def _test_local(test_case, placement, sbp):
-    assert placement.type == "cpu" and placement.ranks[0] in (0, [0, 1])
+    assert placement.type == "cpu" and placement.ranks.shape in ((4,), (2, 2))
     return torch.relu(random_tensor().to_global(placement, sbp))
 
 @autotest(n=1)
@@ -150,6 +150,22 @@ def test_names():
 def test_local_part():
     return random_tensor().to_global(flow.placement.all("cpu"), flow.sbp.broadcast).to_local()
 
+@autotest(n=1)
+def test_asked():
+    p, s = flow.placement("cpu", [0, 1]), (flow.sbp.split(0),)
+    x = random_tensor(ndim=1)
+    assert not x.is_global and x.is_local and flow.env.get_rank() == 0
+    y = x.to_global(p, s)
+    assert y.is_global and y.placement == p and y.sbp == s and len(p.ranks) == 2
+    z = torch.relu(y).to_global(sbp=flow.sbp.split(0), grad_sbp=[flow.sbp.partial_sum])
+    assert z.placement == p and z.detach().sbp == s and not z.to_local().is_global
+    assert torch.zeros(4, placement=p, sbp=s, requires_grad=True).sbp == s
+    return z
+
+@autotest(n=1)
+def test_refused():
+    return random_tensor().to_global(sbp=flow.sbp.broadcast)
+
 class TestIt(unittest.TestCase):
     @globaltest
     def test_loops(test_case):
@@ -158,17 +174,18 @@ class TestIt(unittest.TestCase):
                 _test_local(test_case, placement, sbp)
 `)
 	want := map[string]string{
-		"test_argument": `v.to_global(placement="cpu[[0, 2], [1, 3]]", sbp="[S(1), B]")`,
-		"test_drawn":    `, sbp="P")`,
-		"test_names":    "torch.relu(x)",
-		"test_loops":    `x.to_global(placement="cpu[0, 1, 2, 3]", sbp="S(0)")`,
+		"test_argument":   `v.to_global(placement="cpu[[0, 2], [1, 3]]", sbp="[S(1), B]")`,
+		"test_drawn":      `, sbp="P")`,
+		"test_names":      "torch.relu(x)",
+		"test_local_part": `v.to_local(placement="cpu[0, 1, 2, 3]", sbp="B", rank=0)`,
+		"test_asked":      `to_global(sbp="S(0)", grad_sbp="P")`,
+		"test_loops":      `x.to_global(placement="cpu[0, 1, 2, 3]", sbp="S(0)")`,
 	}
 	for _, test := range f.Tests() {
 		name := test.Name[strings.LastIndexByte(test.Name, ':')+1:]
 		c, err := test.Draw(choice.New(1), Env{Signatures: toySigs})
-		if name == "test_local_part" {
-			var e *Error
-			if !errors.As(err, &e) || !e.Unsupported || !strings.Contains(e.Msg, "to_local is not supported") {
+		if name == "test_refused" {
+			if err == nil || !strings.Contains(err.Error(), "must have placement and sbp parameters") {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue

@@ -32,8 +32,13 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 	if name == "cuda" && !slices.ContainsFunc(d.env.Devices, isCUDA) {
 		return d.method(s, "to", starlark.Tuple{starlark.String(name)}, nil)
 	}
-	if name == "to_global" {
+	switch name {
+	case "to_global", "to_consistent":
 		return d.toGlobal(s, args, kwargs)
+	case "local_to_global", "global_to_global":
+		return d.toGlobalOf(s, name, args, kwargs)
+	case "to_local":
+		return d.toLocal(s, args, kwargs)
 	}
 	if s.kind == kindModule {
 		if f, ok := moduleFunctions[name]; ok && !ofPrograms[name] {
@@ -131,15 +136,9 @@ type pending struct {
 // call records a call: generators are typed by the parameters that they are
 // passed to and drawn, and keyword arguments that drew nothing are dropped.
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if err := global(target); err != nil {
-		return nil, err
-	}
+	kwargs = d.drawnBy(kwargs)
 	if rest, moved := onRanks(kwargs); len(rest) < len(kwargs) {
-		made, err := d.call(target, recv, args, rest)
-		if s, ok := made.(*symbol); ok && err == nil {
-			return d.toGlobal(s, nil, moved)
-		}
-		return made, err
+		return d.makeOnRanks(target, recv, args, rest, moved)
 	}
 	if d.test.Profile != "" {
 		kwargs = d.described(kwargs)

@@ -68,6 +68,7 @@ func init() {
 		"add_module": {[]string{"name", "module"}, addPart("name", "module")}, "register_module": {[]string{"name", "module"}, addPart("name", "module")},
 		"apply": {[]string{"fn"}, applyTo}, "get_parameter": {[]string{"target"}, partOf(params)}, "get_buffer": {[]string{"target"}, partOf(buffers)}, "get_submodule": {[]string{"target"}, partOf(modules)},
 		"to": {[]string{"device", "dtype"}, convertModule}, "cpu": {nil, sameModule}, "cuda": {[]string{"device"}, sameModule},
+		"to_global": {[]string{"placement", "sbp"}, spreadModule}, "to_consistent": {[]string{"placement", "sbp"}, spreadModule},
 		"float": {nil, convertTo("float")}, "double": {nil, convertTo("double")}, "half": {nil, convertTo("half")},
 	}
 }

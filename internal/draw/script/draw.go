@@ -98,8 +98,9 @@ type draw struct {
 	fault    error                     // of the observer or the signatures; ends the draw
 	fields   map[string]starlark.Value // of the test case
 	blocks   []*block                  // with statements around
-	asked    int                       // calls that the reference has run to tell values
-	labels   map[int]string            // of a profile: descriptions, by the call
+	groups   groups
+	asked    int            // calls that the reference has run to tell values
+	labels   map[int]string // of a profile: descriptions, by the call
 	printed  strings.Builder
 	outline  *outline // of the graph whose debug tells of it; else nil
 	seed     *int64   // what the test seeded the subjects' draws with; nil once recorded
@@ -148,7 +149,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 func newDraw(t *Test, src *choice.Source, env Env) *draw {
 	d := &draw{
 		test: t, env: env, gen: gen.NewCase(src, env.Devices...), options: t.Options, prog: &program.Program{Name: t.Name},
-		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, fields: map[string]starlark.Value{},
+		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, groups: groups{}, fields: map[string]starlark.Value{},
 	}
 	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
 	if env.Float.IsFloat() {
@@ -289,6 +290,9 @@ func (d *draw) input(t *gen.Tensor) *symbol {
 	name := d.name("x")
 	d.prog.Inputs = append(d.prog.Inputs, program.Input{Name: name, DType: t.DType, Shape: t.Shape, Strides: t.Strides, Fill: t.Fill, RequiresGrad: t.RequiresGrad})
 	s := &symbol{d: d, ref: program.Ref(name), kind: kindTensor, input: t}
+	if d.test.global { // as OneFlow's test utilities make them
+		s.spread = &spread{placement{gen.AllPlacements("cpu")[0]}, starlark.Tuple{sbp{Kind: 'B'}}}
+	}
 	d.inputs[t], d.symbols[s.ref] = s, s
 	return s
 }
@@ -323,6 +327,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 	}
 	c.Result, c.Scopes, c.Place = d.name(base), d.current(), d.place()
 	d.prog.Calls = append(d.prog.Calls, c)
+	d.groups.join(&c)
 	changes := d.prog.MayChange(len(d.prog.Calls) - 1)
 	if changes || c.IsBackward() {
 		clear(d.seen)
@@ -335,7 +340,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 			s.input = nil
 		}
 	}
-	s := &symbol{d: d, ref: program.Ref(c.Result)}
+	s := &symbol{d: d, ref: program.Ref(c.Result), spread: d.spreadOf(&c)}
 	d.symbols[s.ref] = s
 	if d.trying > 0 {
 		return s, d.demand(s)
@@ -381,11 +386,14 @@ func (d *draw) observe(ref program.Ref) (backend.Value, error) {
 		d.fault = fmt.Errorf("%s: %w", d.test.Name, ErrNoObserver)
 		return backend.Value{}, d.fault
 	}
-	if d.asked += len(d.prog.Calls); d.asked > maxAsked {
+	p := *d.prog
+	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), d.calls(ref), nil
+	if len(p.Calls) < len(d.prog.Calls) {
+		p.Inputs = d.inputsOf(p.Calls, ref)
+	}
+	if d.asked += len(p.Calls); d.asked > maxAsked {
 		return backend.Value{}, lack("the test looks at values after too many calls, more than %d in sum, to be run by the reference each time", maxAsked)
 	}
-	p := *d.prog
-	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), slices.Clip(p.Calls), nil
 	names, asked := d.foresee(&p, ref)
 	vs, err := d.env.Observer.Observe(&p, append([]program.Ref{ref}, asked...)...)
 	if err != nil {
@@ -554,6 +562,9 @@ func (s *symbol) truth() (bool, error) {
 
 // property returns an attribute that is a plain value; nil for others.
 func (s *symbol) property(name string) (starlark.Value, error) {
+	if v, err := s.spreading(name); v != nil || err != nil {
+		return v, err
+	}
 	switch name {
 	case "shape":
 		shape, err := s.shape()

@@ -46,7 +46,7 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"chained comparison":            {body("return 1 < 2 < 'a'"), `t.py:3:12: '<' not supported between instances of 'int' and 'string'`},
 		"numpy":                         {"import numpy as np\n" + body("return torch.relu(np.ones(3))"), `t.py:4:23: torch.relu: a ndarray cannot be passed to an operator`},
 		"numpy call":                    {"import numpy as np\n" + body("x = np.polyfit(3)\nreturn torch.relu(x)"), `t.py:4:9: numpy.polyfit is not supported in test files`},
-		"oneflow":                       {"import oneflow as flow\n" + body("return flow.env.get_rank()"), `t.py:4:12: oneflow.env.get_rank is not supported: a test names no framework but torch, whose calls run on all of them`},
+		"oneflow":                       {"import oneflow as flow\n" + body("return flow.comm.barrier()"), `t.py:4:12: oneflow.comm.barrier is not supported: a test names no framework but torch, whose calls run on all of them`},
 		"stdlib random":                 {"import random\n" + body("return torch.relu(random.betavariate())"), `t.py:4:29: random.betavariate is not supported in test files`},
 		"import name":                   {"from plumb import random, radnom\n", `t.py:1:1: plumb has no name radnom`},
 		"import syntax":                 {"import torch as\n", `t.py:1:14: unexpected "as" in import`},

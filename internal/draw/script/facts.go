@@ -155,6 +155,10 @@ func (d *draw) retyped(s *symbol, name string, args starlark.Tuple, kwargs []sta
 		return nil, nil
 	}
 	switch name {
+	case "to":
+		if args[0] == starlark.Value(path("torch.Tensor")) { // of what a graph holds, in OneFlow
+			return s, nil
+		}
 	case "type":
 		if into, ok := args[0].(dtype); ok {
 			return d.method(s, "to", starlark.Tuple{into}, nil)

@@ -8,7 +8,9 @@ import (
 	"go.starlark.net/starlark"
 
 	"plumb/internal/draw/gen"
+	"plumb/op"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // placement and sbp are values of global mode: tests may pass them around.
@@ -30,26 +32,22 @@ func (p placement) Attr(name string) (starlark.Value, error) {
 	case "hierarchy":
 		return intTuple(p.Hierarchy), nil
 	case "ranks":
-		next := 0
-		return p.rankLists(p.Hierarchy, &next), nil
+		return &array{p.rankArray()}, nil
 	}
 	return nil, nil
 }
 
-// rankLists are the ranks as nested lists.
-func (p placement) rankLists(shape []int, next *int) starlark.Value {
-	if len(shape) == 0 {
-		*next++
+// rankArray has the ranks in the shape of the hierarchy.
+func (p placement) rankArray() *tensor.Tensor {
+	t := tensor.New(tensor.I64, p.Hierarchy...)
+	for i := range t.Len() {
+		rank := int64(i)
 		if p.Ranks != nil {
-			return starlark.MakeInt(p.Ranks[*next-1])
+			rank = int64(p.Ranks[i])
 		}
-		return starlark.MakeInt(*next - 1)
+		t.SetInt(i, rank)
 	}
-	var all []starlark.Value
-	for range shape[0] {
-		all = append(all, p.rankLists(shape[1:], next))
-	}
-	return starlark.NewList(all)
+	return t
 }
 
 func (s sbp) String() string        { return gen.SBP(s).String() }
@@ -66,43 +64,123 @@ func (s sbp) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []star
 	return s, starlark.UnpackArgs(s.Name(), args, kwargs)
 }
 
-// globalMethods are methods of tensors that a program cannot have: they give
-// what one rank holds, or what only OneFlow's own tests ask.
-var globalMethods = []string{"to_local", "local_to_global", "global_to_global"}
+// spread is how ranks share a value, as far as a test file tells.
+type spread struct {
+	placement placement
+	sbp       starlark.Tuple // nil: it follows from what an operator gives
+}
 
-// global returns an error when a call is one that no program over ranks has.
-func global(target string) error {
-	if i := strings.IndexByte(target, '.'); i >= 0 && slices.Contains(globalMethods, target[i+1:]) && !strings.HasPrefix(target, "torch.") {
-		return lack("%s is not supported in test files: a program's tensors are whole, over whichever ranks", target)
+// spreadOf is how the ranks share the result of a call: the methods of keepers
+// give it as their tensor lies, of other calls only the placement is known.
+func (d *draw) spreadOf(c *program.Call) *spread {
+	from := d.spreadIn(c.Args)
+	for _, kw := range c.Kwargs {
+		if from == nil {
+			from = d.spreadIn([]any{kw.Value})
+		}
+	}
+	if from == nil || from.sbp == nil || d.keeps(c) {
+		return from
+	}
+	return &spread{placement: from.placement}
+}
+
+// spreadIn is that of the first global value among arguments.
+func (d *draw) spreadIn(args []any) *spread {
+	for _, a := range args {
+		var found *spread
+		switch a := a.(type) {
+		case program.Ref:
+			if s := d.symbols[a]; s != nil {
+				found = s.spread
+			}
+		case program.List:
+			found = d.spreadIn(a)
+		case program.Tuple:
+			found = d.spreadIn(a)
+		}
+		if found != nil {
+			return found
+		}
 	}
 	return nil
 }
 
-// toGlobal records that a tensor is brought to a placement and an sbp. A
-// module's state is spread over ranks as the subject likes.
-func (d *draw) toGlobal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	var place, signature, ignored starlark.Value = starlark.None, starlark.None, starlark.None
-	if err := starlark.UnpackArgs("to_global", args, kwargs, "placement?", &place, "sbp?", &signature, "grad_sbp?", &ignored, "check_meta?", &ignored, "copy?", &ignored); err != nil {
+// keepers are calls whose results lie as their first argument does.
+var keepers = map[string]bool{
+	"Tensor.detach": true, "Tensor.clone": true, "Tensor.to": true, "Tensor.cpu": true, "Tensor.cuda": true, "Tensor.requires_grad_": true, "Tensor.contiguous": true,
+	"Tensor.float": true, "Tensor.double": true, "Tensor.half": true, "Tensor.int": true, "Tensor.long": true, "Tensor.bool": true, "Tensor.type": true, "Tensor.type_as": true,
+	"Tensor.new_zeros": true, "Tensor.new_ones": true, "Tensor.new_full": true, "Tensor.new_empty": true, "torch.nn.Parameter": true,
+	"torch.zeros_like": true, "torch.ones_like": true, "torch.full_like": true, "torch.empty_like": true, "torch.rand_like": true, "torch.randn_like": true, "torch.randint_like": true,
+	"Module.get_parameter": true, "Module.get_buffer": true, "getattr": true, "Tensor.abs": true, "Tensor.relu": true,
+}
+
+func (d *draw) keeps(c *program.Call) bool {
+	if c.Target == "getattr" && c.Args[1] != "grad" && c.Args[1] != "data" {
+		ref, _ := c.Args[0].(program.Ref)
+		s := d.symbols[ref]
+		return s != nil && s.kind == kindModule
+	}
+	return keepers[c.Target] || op.InPlace(c.Target)
+}
+
+// local says that a value is no global one, as OneFlow does.
+func local(format string, args ...any) error {
+	return &pythonError{&raised{"RuntimeError", starlark.Tuple{starlark.String(fmt.Sprintf(format, args...))}}}
+}
+
+// spreading answers what is asked of a tensor about ranks; nil for other names.
+func (s *symbol) spreading(name string) (starlark.Value, error) {
+	switch name {
+	case "is_global", "is_consistent":
+		return starlark.Bool(s.spread != nil), nil
+	case "is_local":
+		return starlark.Bool(s.spread == nil), nil
+	case "placement", "sbp":
+		switch {
+		case s.spread == nil:
+			return nil, local("Only global tensors have '%s'.", name)
+		case name == "placement":
+			return s.spread.placement, nil
+		case s.spread.sbp == nil:
+			return nil, lack("the sbp of %s follows from an operator; to_global says one", s.ref)
+		}
+		return s.spread.sbp, nil
+	}
+	return nil, nil
+}
+
+// toLocal records what rank 0 holds of a tensor.
+func (d *draw) toLocal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var copies starlark.Value
+	if err := starlark.UnpackArgs("to_local", args, kwargs, "copy?", &copies); err != nil {
 		return nil, err
 	}
-	if s.kind == kindModule || place == starlark.None && signature == starlark.None {
-		return s, nil
+	at := s.spread
+	switch {
+	case at == nil:
+		return nil, local("Expected global tensor for to_local but got local tensor!")
+	case at.sbp == nil:
+		return nil, lack("to_local of %s, whose sbp follows from an operator; to_global says one", s.ref)
+	case slices.ContainsFunc(at.sbp, func(v starlark.Value) bool { return v.(sbp).Kind == 'P' }):
+		return nil, lack("to_local of %s: which summand a rank holds is not said", s.ref)
+	case at.placement.Ranks != nil && !slices.Contains(at.placement.Ranks, 0):
+		return nil, lack("to_local of %s on rank 0, which is not in %s", s.ref, at.placement)
 	}
-	c := program.Call{Target: program.ToGlobal, Args: []any{s.ref}}
-	if place != starlark.None {
-		text, err := d.placementText(place)
-		if err != nil {
-			return nil, err
-		}
-		c.Kwargs = append(c.Kwargs, program.Kwarg{Name: "placement", Value: text})
+	text, err := d.sbpText(at.sbp)
+	if err != nil {
+		return nil, err
 	}
-	if signature != starlark.None {
-		text, err := d.sbpText(signature)
-		if err != nil {
-			return nil, err
-		}
-		c.Kwargs = append(c.Kwargs, program.Kwarg{Name: "sbp", Value: text})
+	c := program.Call{Target: program.ToLocal, Args: []any{s.ref}, Kwargs: []program.Kwarg{{Name: "placement", Value: at.placement.Device + at.placement.Nested()}, {Name: "sbp", Value: text}, {Name: "rank", Value: int64(0)}}}
+	out, err := d.moved(s, c)
+	if err == nil {
+		out.spread = nil
 	}
+	return out, err
+}
+
+// moved records a call about ranks, whose result is a tensor.
+func (d *draw) moved(s *symbol, c program.Call) (*symbol, error) {
 	if out := d.mirrored(s.side, c); out != nil {
 		return out, nil
 	}
@@ -112,6 +190,157 @@ func (d *draw) toGlobal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple)
 	}
 	out.kind = kindTensor
 	return d.mirror(s.side, c, out), nil
+}
+
+// toGlobal records that a tensor, or a module's state, is brought to a placement
+// and an sbp.
+func (d *draw) toGlobal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return d.toGlobalOf(s, "to_global", args, kwargs)
+}
+
+func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var place, signature, gradient, ignored starlark.Value = starlark.None, starlark.None, starlark.None, starlark.None
+	if err := starlark.UnpackArgs(name, args, kwargs, "placement?", &place, "sbp?", &signature, "grad_sbp?", &gradient, "check_meta?", &ignored, "copy?", &ignored); err != nil {
+		return nil, err
+	}
+	at := spread{}
+	if s.spread != nil {
+		at = *s.spread
+	}
+	c := program.Call{Target: program.ToGlobal, Args: []any{s.ref}}
+	if s.kind == kindModule {
+		c.Target, gradient = program.ModuleToGlobal, starlark.None
+	}
+	if place != starlark.None {
+		v, err := d.drawnValue(place)
+		if err != nil {
+			return nil, err
+		}
+		text, err := d.placementText(v)
+		if err != nil {
+			return nil, err
+		}
+		if p, ok := v.(placement); ok {
+			at.placement = p
+		}
+		c.Kwargs = append(c.Kwargs, program.Kwarg{Name: "placement", Value: text})
+	}
+	for _, said := range []struct {
+		name string
+		v    starlark.Value
+	}{{"sbp", signature}, {"grad_sbp", gradient}} {
+		if said.v == starlark.None || said.name == "grad_sbp" && isEmpty(said.v) {
+			continue
+		}
+		v, err := d.drawnValue(said.v)
+		if err != nil {
+			return nil, err
+		}
+		text, err := d.sbpText(v)
+		if err != nil {
+			return nil, err
+		}
+		if said.name == "sbp" {
+			at.sbp = sbpTuple(v)
+		}
+		c.Kwargs = append(c.Kwargs, program.Kwarg{Name: said.name, Value: text})
+	}
+	switch {
+	case s.spread == nil && s.kind != kindModule && len(c.Kwargs) < 2:
+		return nil, local("Converting a local tensor to global tensor must have placement and sbp parameters.")
+	case len(c.Kwargs) == 0:
+		return s, nil
+	}
+	if s.kind == kindModule {
+		_, err := d.record(c)
+		s.spread, s.entries = &at, nil
+		return s, err
+	}
+	out, err := d.moved(s, c)
+	if err == nil {
+		out.spread = &at
+	}
+	return out, err
+}
+
+// spreadModule is to_global of a module of the file: of all that it holds.
+func spreadModule(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
+	var kwargs []starlark.Tuple
+	for i, name := range a.params {
+		if a.values[i] != nil {
+			v, err := d.drawnValue(a.values[i])
+			if err != nil {
+				return nil, err
+			}
+			kwargs = append(kwargs, starlark.Tuple{starlark.String(name), v})
+		}
+	}
+	_, _, children, err := own(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range children {
+		if s, ok := c.value.(*symbol); ok {
+			_, err = d.toGlobal(s, nil, kwargs)
+		} else {
+			_, err = spreadModule(d, c.value, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	params, buffers, _, err := own(m)
+	for _, e := range append(params, buffers...) {
+		if s, ok := e.value.(*symbol); ok {
+			s.spreadBy(d, kwargs)
+		}
+	}
+	return m, err
+}
+
+// spreadBy notes that a parameter of a module of the file is brought to ranks.
+func (s *symbol) spreadBy(d *draw, kwargs []starlark.Tuple) {
+	at := spread{}
+	if s.spread != nil {
+		at = *s.spread
+	}
+	for _, kw := range kwargs {
+		if p, ok := kw[1].(placement); ok {
+			at.placement = p
+		} else if all := sbpTuple(kw[1]); all != nil {
+			at.sbp = all
+		}
+	}
+	s.spread = &at
+}
+
+func isEmpty(v starlark.Value) bool {
+	s, ok := v.(starlark.Sequence)
+	return ok && s.Len() == 0
+}
+
+// sbpTuple is x.sbp: one for each dimension of the hierarchy; nil where v has others.
+func sbpTuple(v starlark.Value) starlark.Tuple {
+	if one, ok := v.(sbp); ok {
+		return starlark.Tuple{one}
+	}
+	all, ok := v.(starlark.Sequence)
+	if !ok {
+		return nil
+	}
+	var out starlark.Tuple
+	for e := range starlark.Elements(all) {
+		one, ok := e.(sbp)
+		if !ok {
+			inner := sbpTuple(e)
+			if len(inner) != 1 {
+				return nil
+			}
+			one = inner[0].(sbp)
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // onRanks takes the arguments placement, sbp and grad_sbp from a call that makes
@@ -126,6 +355,34 @@ func onRanks(kwargs []starlark.Tuple) (rest, moved []starlark.Tuple) {
 		}
 	}
 	return rest, moved
+}
+
+// makeOnRanks records a call that makes a tensor on ranks. Where it is to be a leaf,
+// the tensor on the ranks is.
+func (d *draw) makeOnRanks(target string, recv *symbol, args starlark.Tuple, kwargs, moved []starlark.Tuple) (starlark.Value, error) {
+	leaf := false
+	var rest []starlark.Tuple
+	for _, kw := range kwargs {
+		if kw[0] != starlark.Value(starlark.String("requires_grad")) {
+			rest = append(rest, kw)
+			continue
+		}
+		v, err := d.drawnValue(kw[1])
+		if err != nil {
+			return nil, err
+		}
+		leaf = bool(v.Truth())
+	}
+	made, err := d.call(target, recv, args, rest)
+	s, ok := made.(*symbol)
+	if !ok || err != nil {
+		return made, err
+	}
+	placed, err := d.toGlobal(s, nil, moved)
+	if err != nil || !leaf {
+		return placed, err
+	}
+	return d.call("Tensor.requires_grad_", placed.(*symbol), nil, nil)
 }
 
 // drawnValue is a value, or what a generator of it gives.
@@ -198,6 +455,26 @@ var globalNames = map[string]starlark.Value{
 			return sbp{Kind: 'S', Axis: axis}, err
 		}),
 	}},
+	"env": &library{name: "oneflow.env", names: map[string]starlark.Value{
+		"get_rank": rankFact("get_rank", 0), "get_local_rank": rankFact("get_local_rank", 0),
+		"get_world_size": rankFact("get_world_size", gen.Nodes*gen.RanksPerNode), "get_node_size": rankFact("get_node_size", gen.Nodes),
+		"is_multi_client":      declare("is_multi_client", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return starlark.True, nil }),
+		"all_device_placement": declare("all_device_placement", []string{"type"}, allRanks),
+	}},
+}
+
+// rankFact is a function of oneflow.env: a test file is run as rank 0 runs it.
+func rankFact(name string, n int) *starlark.Builtin {
+	return declare(name, nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return starlark.MakeInt(n), nil })
+}
+
+// allRanks gives the placement of all ranks.
+func allRanks(_ *starlark.Thread, a arguments) (starlark.Value, error) {
+	device, err := a.device()
+	if err != nil {
+		return nil, err
+	}
+	return placement{gen.AllPlacements(device)[0]}, nil
 }
 
 // placementMaker is oneflow.placement, which has a method all.
@@ -211,13 +488,7 @@ func (placementMaker) Attr(name string) (starlark.Value, error) {
 	if name != "all" {
 		return nil, nil
 	}
-	return declare("all", []string{"type"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) {
-		device, err := a.device()
-		if err != nil {
-			return nil, err
-		}
-		return placement{gen.AllPlacements(device)[0]}, nil
-	}), nil
+	return declare("all", []string{"type"}, allRanks), nil
 }
 
 // makePlacement gives a placement of ranks, a list or nested ones.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"slices"
+	"strings"
 
 	"go.starlark.net/starlark"
 )
@@ -24,6 +25,11 @@ var torchCalls = map[path]struct {
 
 // fromTorchPrelude answers a call that torch.py has; nil for others.
 func (p path) fromTorchPrelude(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if name, functional := strings.CutPrefix(string(p), "torch.nn."); functional {
+		if fn := ofOneFlow("nn." + name); fn != nil {
+			return starlark.Call(t, fn, args, kwargs)
+		}
+	}
 	c, ok := torchCalls[p]
 	if !ok || c.some != nil && (len(args) == 0 || !c.some(args[0])) {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 
 // oneflowOnly are the names of OneFlow that PyTorch has no counterpart of.
 var oneflowOnly = map[string]bool{
-	"unittest": true, "placement": true, "sbp": true, "env": true, "comm": true, "_oneflow_internal": true, "_C": true, "framework": true, "test_utils": true,
+	"unittest": true, "placement": true, "sbp": true, "comm": true, "_oneflow_internal": true, "framework": true, "test_utils": true,
 	"boxing": true, "utils": true, "mock_torch": true, "one_embedding": true, "global_view": true, "cuda": false, "io": true, "remat": true, "asyncs": true, "autoprof": true,
 	"to_global": true, "to_local": true, "new_ones": true, "ParameterServer": true, "profiler": true, "distributed": true, "data": true, "graph": true, "hub": true,
 }
@@ -39,6 +39,12 @@ func oneflow(name string) starlark.Value {
 	if v, ok := globalNames[name]; ok {
 		return v
 	}
+	if v := ofOneFlow(name); v != nil {
+		return v
+	}
+	if name == "_C" {
+		return functionsInC{}
+	}
 	if oneflowOnly[first] {
 		return foreign("oneflow." + name)
 	}
@@ -49,6 +55,32 @@ func oneflow(name string) starlark.Value {
 		return path("torch.nn.functional." + strings.Replace(name, "log_sigmoid", "logsigmoid", 1))
 	}
 	return path("torch." + name)
+}
+
+// ofOneFlow is a function that OneFlow has beside PyTorch's; nil for other names.
+func ofOneFlow(name string) starlark.Value {
+	if v := oneflowPrelude()["of_"+strings.ReplaceAll(name, ".", "_")]; v != nil {
+		return v
+	}
+	return nil
+}
+
+// functionsInC is the module oneflow._C, whose functions are those of torch and of
+// torch.nn.functional.
+type functionsInC struct{ flow }
+
+func (functionsInC) String() string { return "oneflow._C" }
+
+// Attr returns the counterpart of a function.
+func (functionsInC) Attr(name string) (starlark.Value, error) {
+	if v := ofOneFlow("_C." + name); v != nil {
+		return v, nil
+	}
+	functional := "torch.nn.functional." + name
+	if len(ops.Table().Lookup("torch."+name)) == 0 && len(ops.Table().Lookup(functional)) > 0 {
+		return path(functional), nil
+	}
+	return oneflow(name), nil
 }
 
 // flow is the module oneflow.
@@ -149,7 +181,9 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return limits(p, args)
 	case "torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.asarray":
 		return p.fromArray(t, args, kwargs)
-	case "torch.save", "torch.load", "torch.compile", "torch.set_default_dtype", "torch.set_default_tensor_type", "torch.set_default_device", "torch.use_deterministic_algorithms", "torch.Generator", "torch.autograd.graph.saved_tensors_hooks":
+	case "torch.Generator":
+		return &randomGenerator{}, nil
+	case "torch.save", "torch.load", "torch.compile", "torch.set_default_dtype", "torch.set_default_tensor_type", "torch.set_default_device", "torch.use_deterministic_algorithms", "torch.autograd.graph.saved_tensors_hooks":
 		return nil, lack("%s is not supported in test files", p)
 	}
 	return nil, nil
@@ -169,6 +203,53 @@ func reseed(t *starlark.Thread, args starlark.Tuple) error {
 		}
 	}
 	return err
+}
+
+// randomGenerator is a torch.Generator: what it is seeded with seeds the draws of the
+// next call that takes it.
+type randomGenerator struct {
+	seed    int64
+	pending bool
+}
+
+func (g *randomGenerator) String() string        { return "torch.Generator" }
+func (g *randomGenerator) Type() string          { return "torch.Generator" }
+func (g *randomGenerator) Freeze()               {}
+func (g *randomGenerator) Truth() starlark.Bool  { return true }
+func (g *randomGenerator) Hash() (uint32, error) { return hashString("torch.Generator") }
+func (g *randomGenerator) AttrNames() []string   { return []string{"manual_seed", "initial_seed"} }
+
+// Attr returns a method.
+func (g *randomGenerator) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "manual_seed":
+		return method(name, func(args starlark.Tuple) (starlark.Value, error) {
+			if len(args) != 1 {
+				return nil, fmt.Errorf("manual_seed takes a seed")
+			}
+			v, err := settled(args[0])
+			if n, ok := v.(starlark.Int); ok && err == nil {
+				g.seed, g.pending = n.Int64()
+			}
+			return g, err
+		}), nil
+	case "initial_seed":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return starlark.MakeInt64(g.seed), nil }), nil
+	}
+	return nil, nil
+}
+
+// drawnBy takes a generator from the arguments of a call, and seeds its draws.
+func (d *draw) drawnBy(kwargs []starlark.Tuple) []starlark.Tuple {
+	i := slices.IndexFunc(kwargs, func(kw starlark.Tuple) bool { _, ok := kw[1].(*randomGenerator); return ok })
+	if i < 0 {
+		return kwargs
+	}
+	if g := kwargs[i][1].(*randomGenerator); g.pending {
+		seed := g.seed
+		d.seed, g.pending = &seed, false
+	}
+	return slices.Delete(slices.Clone(kwargs), i, i+1)
 }
 
 // draws reports whether a call may draw from the subjects' random streams.

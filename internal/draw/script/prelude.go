@@ -24,12 +24,20 @@ var (
 	torchSource []byte
 	//go:embed prelude/init.py
 	initSource []byte
+	//go:embed prelude/oneflow.py
+	oneflowSource []byte
 
 	numpyPrelude  = prelude("numpy.py", numpySource)
 	stdlibPrelude = prelude("stdlib.py", stdlibSource)
 	torchPrelude  = prelude("torch.py", torchSource)
 	initPrelude   = prelude("init.py", initSource)
+
+	oneflowPrelude func() starlark.StringDict
 )
+
+func init() { // the names of the file are looked up among its own
+	oneflowPrelude = prelude("oneflow.py", oneflowSource)
+}
 
 // prelude returns what gives the names of a file of ours, read when first asked.
 func prelude(name string, src []byte) func() starlark.StringDict {

@@ -297,8 +297,9 @@ type symbol struct {
 	mode     starlark.Value // of a module: what it was trained with last; nil for its default
 	// attribute says that it is an attribute of another value.
 	attribute bool
-	hooks     hooks  // of a module
-	side      string // "pytorch" or "oneflow" where it is one side's alone
+	hooks     hooks   // of a module
+	side      string  // "pytorch" or "oneflow" where it is one side's alone
+	spread    *spread // over ranks; nil: it is local
 }
 
 type symbolKind uint8

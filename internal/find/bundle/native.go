@@ -144,7 +144,7 @@ func plainCall(c *program.Call) bool {
 		return ok
 	}
 	target := strings.HasPrefix(c.Target, "torch.") || strings.HasPrefix(c.Target, "Tensor.") || strings.HasPrefix(c.Target, "operator.") || c.Target == "getattr"
-	return target && c.Target != program.ToGlobal && !op.InPlace(c.Target) && !slices.Contains(c.Args, any(true)) && !slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {
+	return target && !c.AboutRanks() && !op.InPlace(c.Target) && !slices.Contains(c.Args, any(true)) && !slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool {
 		return kw.Name == "out" || kw.Name == "inplace"
 	})
 }

@@ -90,3 +90,33 @@ func resultsOf(p *program.Program) []string {
 	}
 	return all
 }
+
+// localLines write what a rank holds of a tensor: a piece of each dimension of
+// the hierarchy that splits it.
+func localLines(c *program.Call, text string) []string {
+	lines := []string{fmt.Sprintf("%s = %s.clone()  # %s", c.Result, program.FormatArg(c.Args[0]), text)}
+	said := map[string]any{}
+	for _, kw := range c.Kwargs {
+		said[kw.Name] = kw.Value
+	}
+	placement, _ := said["placement"].(string)
+	entries, _ := said["sbp"].(string)
+	rank, _ := said["rank"].(int64)
+	p, err := global.ParsePlacement(placement)
+	if err != nil {
+		return lines
+	}
+	s, err := global.ParseSBP(entries)
+	at := slices.Index(p.Ranks, int(rank))
+	if err != nil || at < 0 || s.Fits(p) != nil {
+		return lines
+	}
+	for k, i := range p.Coordinates(at) {
+		if axis, split := s[k].Axis(); split {
+			lines = append(lines,
+				fmt.Sprintf("size, more = divmod(%s.shape[%d], %d)", c.Result, axis, p.Hierarchy[k]),
+				fmt.Sprintf("%s = %s.narrow(%d, %d * size + min(%d, more), size + (%d < more))", c.Result, c.Result, axis, i, i, i))
+		}
+	}
+	return lines
+}

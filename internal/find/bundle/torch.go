@@ -251,7 +251,11 @@ func (w *pythonFile) call(c *program.Call, text string) []string {
 			said = append(said, kw.Name+"="+program.FormatArg(kw.Value))
 		}
 		return []string{fmt.Sprintf("%s = to_global(%s, %s)", c.Result, program.FormatArg(c.Args[0]), strings.Join(said, ", "))}
+	case c.Target == program.ToLocal:
+		return localLines(c, text)
 	case c.Target == program.ToGlobal: // a whole tensor stays what it is
+		return []string{fmt.Sprintf("%s = %s.clone()  # %s", c.Result, program.FormatArg(c.Args[0]), text)}
+	case c.Target == program.ModuleToGlobal:
 		return []string{fmt.Sprintf("%s = %s  # %s", c.Result, program.FormatArg(c.Args[0]), text)}
 	case !program.IsModule(c.Target) || !strings.HasPrefix(c.Target, "torch."):
 		return []string{text}
