@@ -63,7 +63,7 @@ func (r *Run) read(x *eager.Var) bool {
 	read := false
 	for _, c := range r.job.Program.Calls[:len(r.out.Values)] {
 		args := c.Args
-		if op.InPlace(c.Target) || c.Target == "setattr" || r.looks(&c) {
+		if op.InPlace(c.Target) || c.Target == "setattr" || c.Target == program.ModuleToGlobal || r.looks(&c) {
 			args = args[1:]
 		}
 		note := func(ref program.Ref) { read = read || r.env[ref].holds(x) }

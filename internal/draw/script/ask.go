@@ -8,6 +8,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"plumb/backend"
+	"plumb/op"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -73,6 +75,47 @@ func (d *draw) calls(ref program.Ref) []program.Call {
 		}
 	}
 	return slices.Clip(calls)
+}
+
+// facts are what is known of a tensor that a call made of no other, such as
+// torch.randn(2, 3), or that such a tensor was brought to ranks.
+type facts struct {
+	op.Meta
+	leaf bool // it requires a gradient
+}
+
+// longProgram is how many calls a program has before what the table tells of a
+// tensor is not asked of the reference: a loop would ask more and more.
+const longProgram = 200
+
+func (d *draw) long() bool { return len(d.prog.Calls) > longProgram }
+
+// factsOf are those of the result of a call; nil where only the reference tells.
+func (d *draw) factsOf(c *program.Call) *facts {
+	if c.Target == program.ToGlobal || c.Target == "Tensor.requires_grad_" {
+		ref, _ := c.Args[0].(program.Ref)
+		of := d.facts[ref]
+		if of == nil || c.Target == program.ToGlobal {
+			return of
+		}
+		return &facts{of.Meta, len(c.Args) == 1 && len(c.Kwargs) == 0}
+	}
+	if !strings.HasPrefix(c.Target, "torch.") || program.IsModule(c.Target) {
+		return nil
+	}
+	args, kwargs, err := c.OpArgs(func(program.Ref) (any, error) { return nil, ErrNoObserver })
+	if err != nil {
+		return nil
+	}
+	call, err := program.Resolve(ops.Table(), c.Target, args, kwargs)
+	if err != nil || d.env.Float.IsFloat() || call.Def.Traits.Has(op.Dynamic) || call.Def.Sigs()[0].Plain {
+		return nil
+	}
+	metas, err := call.Infer()
+	if err != nil || len(metas) != 1 {
+		return nil
+	}
+	return &facts{metas[0], call.MakesLeaf()}
 }
 
 // inputsOf are the inputs that calls have, and the one that is asked for.

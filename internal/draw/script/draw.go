@@ -99,6 +99,7 @@ type draw struct {
 	fields   map[string]starlark.Value // of the test case
 	blocks   []*block                  // with statements around
 	groups   groups
+	facts    map[program.Ref]*facts // of tensors that calls without tensors made
 	asked    int            // calls that the reference has run to tell values
 	labels   map[int]string // of a profile: descriptions, by the call
 	printed  strings.Builder
@@ -149,7 +150,7 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 func newDraw(t *Test, src *choice.Source, env Env) *draw {
 	d := &draw{
 		test: t, env: env, gen: gen.NewCase(src, env.Devices...), options: t.Options, prog: &program.Program{Name: t.Name},
-		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, groups: groups{}, fields: map[string]starlark.Value{},
+		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, groups: groups{}, facts: map[program.Ref]*facts{}, fields: map[string]starlark.Value{},
 	}
 	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
 	if env.Float.IsFloat() {
@@ -341,6 +342,9 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 		}
 	}
 	s := &symbol{d: d, ref: program.Ref(c.Result), spread: d.spreadOf(&c)}
+	if made := d.factsOf(&c); made != nil {
+		d.facts[s.ref] = made
+	}
 	d.symbols[s.ref] = s
 	if d.trying > 0 {
 		return s, d.demand(s)
@@ -455,6 +459,9 @@ func (s *symbol) tensor() (*tensor.Tensor, error) {
 func (s *symbol) shape() ([]int, error) {
 	if s.input != nil {
 		return s.input.Shape, nil
+	}
+	if made := s.d.facts[s.ref]; made != nil && s.d.long() {
+		return made.Shape, nil
 	}
 	t, err := s.tensor()
 	if err != nil {
@@ -580,6 +587,9 @@ func (s *symbol) property(name string) (starlark.Value, error) {
 		if s.input != nil {
 			return dtype(s.input.DType), nil
 		}
+		if made := s.d.facts[s.ref]; made != nil && s.d.long() {
+			return dtype(made.DType), nil
+		}
 		t, err := s.tensor()
 		if err != nil {
 			return nil, err
@@ -591,6 +601,9 @@ func (s *symbol) property(name string) (starlark.Value, error) {
 	case "requires_grad":
 		if s.input != nil {
 			return starlark.Bool(s.input.RequiresGrad), nil
+		}
+		if made := s.d.facts[s.ref]; made != nil && s.d.long() {
+			return starlark.Bool(made.leaf), nil
 		}
 		v, err := s.d.observe(s.ref)
 		return starlark.Bool(v.RequiresGrad), err
