@@ -95,6 +95,24 @@ func (rt *Runtime) Execute(ctx context.Context, call *op.Call) ([]*Tensor, error
 	return l.run(ctx)
 }
 
+// Follows returns how the results of a call lie whose arguments, of which no element
+// is looked at, lie on the runtime's placement as lies tells.
+func (rt *Runtime) Follows(call *op.Call, lies func(op.Value) SBP) ([]SBP, error) {
+	l, err := rt.launch(call, rt.Placement, func(v op.Value) (SBP, error) {
+		s := lies(v)
+		return s, s.Fits(rt.Placement)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.plan()
+	out := make([]SBP, max(1, len(l.metas)))
+	for i := range out {
+		out[i] = l.gives(i)
+	}
+	return out, nil
+}
+
 // ToGlobal moves a tensor to another placement or sbp.
 func (rt *Runtime) ToGlobal(ctx context.Context, t *Tensor, p Placement, s SBP) (*Tensor, error) {
 	x, err := t.ToGlobal(ctx, p, s)

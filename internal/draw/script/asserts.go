@@ -121,12 +121,46 @@ func holds(t *starlark.Thread, v starlark.Value, want bool) (string, error) {
 
 func relation(op, format string) func(*starlark.Thread, []starlark.Value) (string, error) {
 	return func(t *starlark.Thread, a []starlark.Value) (string, error) {
+		if err := plainSides(a); err != nil {
+			return "", err
+		}
 		ok, err := precedes(t, op, a[0], a[1])
 		if err != nil {
 			return "", err
 		}
 		return unless(ok, format, a...)
 	}
+}
+
+// plainSides takes attributes that are plain values, such as x.is_leaf, for these
+// where the other side is one.
+func plainSides(a []starlark.Value) error {
+	for i := range 2 {
+		switch a[1-i].(type) {
+		case starlark.Bool, starlark.NoneType, starlark.String:
+		default:
+			continue
+		}
+		s, ok := a[i].(*symbol)
+		if x, named := a[i].(*attr); named {
+			var err error
+			if s, err = x.resolve(); err != nil {
+				return err
+			}
+			ok = true
+		}
+		if ok && s.attribute {
+			if kind, err := s.known(); err != nil || kind != kindPlain {
+				return err
+			}
+			v, err := settled(s)
+			if err != nil {
+				return err
+			}
+			a[i] = v
+		}
+	}
+	return nil
 }
 
 func sequencesEqual(t *starlark.Thread, a []starlark.Value) (string, error) {

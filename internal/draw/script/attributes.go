@@ -40,6 +40,8 @@ func classNames(v starlark.Value) ([]string, error) {
 		return v.classNames()
 	case *raised:
 		return exceptionNames(v.class), nil
+	case placement:
+		return []string{"placement"}, nil
 	case *object:
 		if v.class.base == nil {
 			return []string{"object"}, nil
@@ -112,6 +114,8 @@ func className(v starlark.Value) string {
 	case path:
 		return string(v)
 	case *starlark.Builtin:
+		return v.Name()
+	case placementMaker:
 		return v.Name()
 	}
 	return ""

@@ -17,6 +17,13 @@ import (
 
 // CallInternal records a call of a function or a module's class.
 func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if rest, moved := onRanks(kwargs); len(rest) < len(kwargs) {
+		d, err := drawOf(t, string(p))
+		if err != nil {
+			return nil, err
+		}
+		return d.makeOnRanks(rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return p.CallInternal(t, args, rest) })
+	}
 	if v, err := p.onHost(t, args, kwargs); v != nil || err != nil {
 		return v, err
 	}
@@ -138,7 +145,7 @@ type pending struct {
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	kwargs = d.drawnBy(kwargs)
 	if rest, moved := onRanks(kwargs); len(rest) < len(kwargs) {
-		return d.makeOnRanks(target, recv, args, rest, moved)
+		return d.makeOnRanks(rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return d.call(target, recv, args, rest) })
 	}
 	if d.test.Profile != "" {
 		kwargs = d.described(kwargs)

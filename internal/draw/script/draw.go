@@ -100,8 +100,8 @@ type draw struct {
 	blocks   []*block                  // with statements around
 	groups   groups
 	facts    map[program.Ref]*facts // of tensors that calls without tensors made
-	asked    int            // calls that the reference has run to tell values
-	labels   map[int]string // of a profile: descriptions, by the call
+	asked    int                    // calls that the reference has run to tell values
+	labels   map[int]string         // of a profile: descriptions, by the call
 	printed  strings.Builder
 	outline  *outline // of the graph whose debug tells of it; else nil
 	seed     *int64   // what the test seeded the subjects' draws with; nil once recorded

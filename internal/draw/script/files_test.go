@@ -14,9 +14,9 @@ import (
 
 // TestFilesHoldWhatTheyAssert draws files that assert what their calls give,
 // and runs what was drawn: derivatives in closed form, modules, functions with
-// a gradient of their own, optimizers and graphs.
+// a gradient of their own, optimizers and graphs, tensors over ranks.
 func TestFilesHoldWhatTheyAssert(t *testing.T) {
-	for name, tests := range map[string]int{"derivatives.py": 2, "modules.py": 11, "functions.py": 4, "training.py": 6} {
+	for name, tests := range map[string]int{"derivatives.py": 2, "modules.py": 11, "functions.py": 4, "training.py": 6, "global.py": 4} {
 		src, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)

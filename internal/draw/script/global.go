@@ -7,8 +7,10 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"plumb/global"
 	"plumb/internal/draw/gen"
 	"plumb/op"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -129,6 +131,96 @@ func local(format string, args ...any) error {
 	return &pythonError{&raised{"RuntimeError", starlark.Tuple{starlark.String(fmt.Sprintf(format, args...))}}}
 }
 
+// aboutRanks are the methods of OneFlow's tensors that PyTorch's lack.
+var aboutRanks = map[string]bool{
+	"to_global": true, "to_local": true, "to_consistent": true, "local_to_global": true, "global_to_global": true, "is_global": true, "is_local": true, "is_consistent": true,
+}
+
+// follows is how a result lies that an operator gave: by the signature that costs
+// least to reach from how its arguments lie.
+func (s *symbol) follows() (starlark.Tuple, error) {
+	c := s.d.callOf(s.ref)
+	unknown := lack("the sbp of %s follows from %s; to_global says one", s.ref, c.Target)
+	at := 0
+	if i, ok := c.Args[len(c.Args)-1].(int64); ok && c.Target == "operator.getitem" {
+		ref, _ := c.Args[0].(program.Ref)
+		of := s.d.symbols[ref]
+		if of == nil {
+			return nil, unknown
+		}
+		kind, err := of.known()
+		if err != nil {
+			return nil, err
+		}
+		if kind == kindTuple {
+			if c, at = s.d.callOf(ref), int(i); c == nil {
+				return nil, unknown
+			}
+		}
+	}
+	lies := map[op.Value]global.SBP{}
+	args, kwargs, err := c.OpArgs(func(ref program.Ref) (any, error) {
+		of := s.d.symbols[ref]
+		if of == nil || of.spread == nil {
+			return nil, unknown
+		}
+		signature, err := of.signature()
+		if err != nil {
+			return nil, err
+		}
+		t, err := of.tensor()
+		if err != nil || t == nil {
+			return nil, unknown
+		}
+		v := op.Layout(op.Meta{DType: t.DType(), Shape: t.Shape(), Strides: t.Strides()})
+		text, err := s.d.sbpText(signature)
+		if err != nil {
+			return nil, err
+		}
+		lies[v], err = global.ParseSBP(text)
+		return v, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	call, err := program.Resolve(ops.Table(), c.Target, args, kwargs)
+	if err != nil {
+		return nil, unknown
+	}
+	p, err := global.ParsePlacement(s.spread.placement.Device + s.spread.placement.Nested())
+	if err != nil {
+		return nil, err
+	}
+	all, err := (&global.Runtime{Placement: p}).Follows(call, func(v op.Value) global.SBP { return lies[v] })
+	if err != nil || at < 0 || at >= len(all) {
+		return nil, unknown
+	}
+	var out starlark.Tuple
+	for _, e := range all[at] {
+		switch axis, split := e.Axis(); {
+		case split:
+			out = append(out, sbp{Kind: 'S', Axis: axis})
+		case e == op.P:
+			out = append(out, sbp{Kind: 'P'})
+		default:
+			out = append(out, sbp{Kind: 'B'})
+		}
+	}
+	return out, nil
+}
+
+// signature is x.sbp.
+func (s *symbol) signature() (starlark.Tuple, error) {
+	if s.spread.sbp == nil {
+		signature, err := s.follows()
+		if err != nil {
+			return nil, err
+		}
+		s.spread = &spread{s.spread.placement, signature}
+	}
+	return s.spread.sbp, nil
+}
+
 // spreading answers what is asked of a tensor about ranks; nil for other names.
 func (s *symbol) spreading(name string) (starlark.Value, error) {
 	switch name {
@@ -142,10 +234,8 @@ func (s *symbol) spreading(name string) (starlark.Value, error) {
 			return nil, local("Only global tensors have '%s'.", name)
 		case name == "placement":
 			return s.spread.placement, nil
-		case s.spread.sbp == nil:
-			return nil, lack("the sbp of %s follows from an operator; to_global says one", s.ref)
 		}
-		return s.spread.sbp, nil
+		return s.signature()
 	}
 	return nil, nil
 }
@@ -156,17 +246,19 @@ func (d *draw) toLocal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) 
 	if err := starlark.UnpackArgs("to_local", args, kwargs, "copy?", &copies); err != nil {
 		return nil, err
 	}
-	at := s.spread
-	switch {
-	case at == nil:
+	if s.spread == nil {
 		return nil, local("Expected global tensor for to_local but got local tensor!")
-	case at.sbp == nil:
-		return nil, lack("to_local of %s, whose sbp follows from an operator; to_global says one", s.ref)
+	}
+	if _, err := s.signature(); err != nil {
+		return nil, err
+	}
+	switch at := s.spread; {
 	case slices.ContainsFunc(at.sbp, func(v starlark.Value) bool { return v.(sbp).Kind == 'P' }):
 		return nil, lack("to_local of %s: which summand a rank holds is not said", s.ref)
 	case at.placement.Ranks != nil && !slices.Contains(at.placement.Ranks, 0):
 		return nil, lack("to_local of %s on rank 0, which is not in %s", s.ref, at.placement)
 	}
+	at := s.spread
 	text, err := d.sbpText(at.sbp)
 	if err != nil {
 		return nil, err
@@ -359,7 +451,7 @@ func onRanks(kwargs []starlark.Tuple) (rest, moved []starlark.Tuple) {
 
 // makeOnRanks records a call that makes a tensor on ranks. Where it is to be a leaf,
 // the tensor on the ranks is.
-func (d *draw) makeOnRanks(target string, recv *symbol, args starlark.Tuple, kwargs, moved []starlark.Tuple) (starlark.Value, error) {
+func (d *draw) makeOnRanks(kwargs, moved []starlark.Tuple, call func(kwargs []starlark.Tuple) (starlark.Value, error)) (starlark.Value, error) {
 	leaf := false
 	var rest []starlark.Tuple
 	for _, kw := range kwargs {
@@ -373,7 +465,7 @@ func (d *draw) makeOnRanks(target string, recv *symbol, args starlark.Tuple, kwa
 		}
 		leaf = bool(v.Truth())
 	}
-	made, err := d.call(target, recv, args, rest)
+	made, err := call(rest)
 	s, ok := made.(*symbol)
 	if !ok || err != nil {
 		return made, err
@@ -450,8 +542,13 @@ var globalNames = map[string]starlark.Value{
 	"sbp": &library{name: "oneflow.sbp", names: map[string]starlark.Value{
 		"broadcast":   sbp{Kind: 'B'},
 		"partial_sum": sbp{Kind: 'P'},
-		"split": declare("split", []string{"dim"}, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
-			axis, err := a.whole(t, "dim", 0)
+		"sbp":         &pyType{name: "sbp"},
+		"split": declare("split", []string{"dim", "axis"}, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
+			name := "dim"
+			if a.get(name) == nil { // its older name
+				name = "axis"
+			}
+			axis, err := a.whole(t, name, 0)
 			return sbp{Kind: 'S', Axis: axis}, err
 		}),
 	}},

@@ -526,7 +526,7 @@ func (a *attr) resolve() (*symbol, error) {
 // missing is the exception for an attribute that the reference lacks, where the
 // test would go on behind it; elsewhere the reference tells when it runs the call.
 func (a *attr) missing() error {
-	if a.s.d.expecting+a.s.d.trying == 0 {
+	if a.s.d.expecting+a.s.d.trying == 0 || aboutRanks[a.name] {
 		return nil
 	}
 	fault := a.s.d.fault
