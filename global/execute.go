@@ -184,14 +184,19 @@ func (l *launch) plan() {
 		}
 		return
 	}
-	corners := []*op.Call{l.call}
+	corners, fits := []*op.Call{l.call}, false
 	for k, n := range l.placement.Hierarchy {
-		s := l.choose(k, n, corners)
+		s, several := l.choose(k, n, corners)
+		fits = fits || several
 		l.signature = append(l.signature, s)
 		corners = nextCorners(corners, s, n)
 	}
-	if !slices.ContainsFunc(l.signature, shares) {
+	switch {
+	case slices.ContainsFunc(l.signature, shares):
+	case fits:
 		l.step.Gathered = nothingCheaper
+	default:
+		l.step.Gathered = nothingFits
 	}
 }
 
@@ -216,6 +221,9 @@ func shares(s op.Sharding) bool {
 // nothingCheaper is why a call that ranks could share is not shared.
 const nothingCheaper = "nothing legal is cheaper"
 
+// nothingFits is why a call is not shared of which no signature fits the ranks.
+const nothingFits = "no signature fits the ranks"
+
 // everywhere is the signature under which each rank has all arguments and computes all.
 var everywhere = op.Sharding{Results: []op.SBP{op.B}}
 
@@ -233,10 +241,10 @@ func (l *launch) wholly() string {
 }
 
 // choose picks the signature for dimension k, of n ranks, that is legal for
-// every piece that the dimensions before leave.
-func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
+// every piece that the dimensions before leave, and says whether there were several.
+func (l *launch) choose(k, n int, corners []*op.Call) (s op.Sharding, several bool) {
 	if len(corners) == 0 {
-		return everywhere
+		return everywhere, false
 	}
 	var legal []Option
 	for i, s := range l.legal(n, corners) {
@@ -245,9 +253,9 @@ func (l *launch) choose(k, n int, corners []*op.Call) op.Sharding {
 		}
 	}
 	if l.Choose == nil {
-		return legal[Cheapest(l.call, legal)].Sharding
+		return legal[Cheapest(l.call, legal)].Sharding, len(legal) > 1
 	}
-	return legal[l.Choose(l.call, legal)].Sharding
+	return legal[l.Choose(l.call, legal)].Sharding, len(legal) > 1
 }
 
 // legal lists the signatures by which n ranks may share all of the calls,

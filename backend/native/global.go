@@ -62,6 +62,14 @@ func (b *GlobalBackend) Info() backend.Info {
 	return i
 }
 
+type telling struct{}
+
+// Telling returns a context in which f is told how each call over ranks was run, by
+// several goroutines.
+func Telling(ctx context.Context, f func(global.Step)) context.Context {
+	return context.WithValue(ctx, telling{}, f)
+}
+
 // caseLimit is how long ranks may take for a program: some hang where others wait.
 const caseLimit = time.Minute
 
@@ -75,6 +83,7 @@ func (b *GlobalBackend) Run(ctx context.Context, job *backend.Job) (*backend.Out
 	source := choice.New(choice.DeriveName(job.Program.Seed, b.mode))
 	r := &ranked{ctx: ctx, source: source, known: map[*tensor.Tensor]*global.Tensor{}, placed: map[*tensor.Tensor]bool{}}
 	r.runtime = global.Runtime{Placement: b.placement, Choose: r.choose, Allows: r.allows, Tamper: b.tamper}
+	r.runtime.Explain, _ = ctx.Value(telling{}).(func(global.Step))
 	out := b.interpreter.OnRanks(ctx, job, r)
 	out.Elapsed = time.Since(start)
 	return out, nil

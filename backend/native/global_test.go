@@ -349,6 +349,27 @@ func TestGradientsGoWhereTheyAreTold(t *testing.T) {
 	}
 }
 
+// TestTellingOfCalls: why ranks did not share a call is told of each.
+func TestTellingOfCalls(t *testing.T) {
+	p, err := program.Parse("p.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=5)\n"+
+		"x = tensor((1, 6), torch.float32, uniform(-1.0, 1.0, key=1))\na = x.to_global(placement=\"cpu[0, 1]\", sbp=\"S(1)\")\nb = torch.relu(a)\nc = torch.nonzero(b)\nd = torch.softmax(b, 1)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := native.New(ops.Table(), nn.Modules()).In("global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	ctx := native.Telling(t.Context(), func(s global.Step) { said[s.Call.Def.ID()] = s.Gathered })
+	if out, err := over.Run(ctx, backend.NewJob(p)); err != nil || out.Status != backend.OK {
+		t.Fatal(err, out)
+	}
+	if said["relu"] != "" || !strings.Contains(said["nonzero"], "depend on all elements") || said["softmax"] != "no signature fits the ranks" {
+		t.Errorf("%q", said)
+	}
+}
+
 func TestRankModes(t *testing.T) {
 	for mode, want := range map[string]bool{"global": true, "global-2": true, "global-2x3": true, "global-64": true, "global-65": false, "global-0": false, "global-2x": false, "global-x": false, "globally": false} {
 		if native.HasMode(mode) != want {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend"
+	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/backend/recorded"
 	"plumb/internal/campaign"
@@ -148,6 +149,9 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	}
 	complete := false
 	defer func() { s.reports.kept.end(complete, err) }()
+	if s.subjects.explain {
+		ctx = native.Telling(ctx, s.subjects.gathered.told)
+	}
 	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.time)
 	err = s.judge(ctx)
 	s.live.end()
@@ -162,6 +166,13 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 			s.progress.print(s.out, s.reports.durations, s.summary.Tests)
 		}
 		s.sink.Summary(s.summary)
+		if s.subjects.explain {
+			out := s.out
+			if s.reports.json {
+				out = s.err
+			}
+			s.subjects.gathered.print(out)
+		}
 	}
 	return s.conclude(err)
 }
