@@ -282,9 +282,14 @@ func hasFString(toks []token) bool {
 }
 
 func (p *prepasser) starTarget(toks []token, target span, eq, end token) *scanError {
-	star, before, after, depth := -1, 0, 0, 0
+	star, before, after, depth, within := -1, 0, 0, 0, 0
 	for i := target.from; i < target.to; i++ {
 		switch t := toks[i]; {
+		case (t.is("(") || t.is("[")) && (within > 0 || i > target.from && (toks[i-1].kind == tokName || toks[i-1].is(")") || toks[i-1].is("]"))):
+			within++ // f(*a), x[…]: no targets
+		case within > 0 && (t.is(")") || t.is("]")):
+			within--
+		case within > 0:
 		case t.is("(") || t.is("["):
 			depth++
 		case t.is(")") || t.is("]"):
