@@ -49,32 +49,77 @@ func (g groups) of(ref program.Ref) program.Ref {
 // join brings together what a call has and gives.
 func (g groups) join(c *program.Call) {
 	root := g.of(program.Ref(c.Result))
-	unite := func(r program.Ref) { g[g.of(r)] = root }
-	for _, a := range c.Args {
-		program.Refs(a, unite)
-	}
-	for _, kw := range c.Kwargs {
-		program.Refs(kw.Value, unite)
+	for _, r := range refsOf(c) {
+		g[g.of(r)] = root
 	}
 	g[root] = root
 }
 
-// calls are those on which a value may depend: its group, and with it all of the
-// groups in which something is drawn, since draws follow one another.
+// calls are those on which a value may depend: its group, and with it all that
+// draws, since draws follow one another.
 func (d *draw) calls(ref program.Ref) []program.Call {
-	drawn := map[program.Ref]bool{d.groups.of(ref): true}
+	groups, kept := map[program.Ref]bool{d.groups.of(ref): true}, make([]bool, len(d.prog.Calls))
 	for i := range d.prog.Calls {
-		if c := &d.prog.Calls[i]; c.Target == "torch.manual_seed" || program.IsModule(c.Target) || draws(c.Target) {
-			drawn[d.groups.of(program.Ref(c.Result))] = true
+		c := &d.prog.Calls[i]
+		switch {
+		case c.Target == "torch.manual_seed":
+			kept[i] = true
+		case program.IsModule(c.Target): // its parameters are drawn, and those of its parts
+			kept[i] = true
+		case !draws(c.Target) || d.calm(c):
+		case len(refsOf(c)) == 0:
+			kept[i] = true
+		default:
+			groups[d.groups.of(program.Ref(c.Result))] = true
+		}
+	}
+	needed := map[program.Ref]bool{}
+	for i := len(d.prog.Calls) - 1; i >= 0; i-- {
+		c := &d.prog.Calls[i]
+		if kept[i] = kept[i] || needed[program.Ref(c.Result)]; kept[i] {
+			for _, r := range refsOf(c) {
+				needed[r] = true
+			}
 		}
 	}
 	var calls []program.Call
 	for i := range d.prog.Calls {
-		if drawn[d.groups.of(program.Ref(d.prog.Calls[i].Result))] {
+		if kept[i] || groups[d.groups.of(program.Ref(d.prog.Calls[i].Result))] {
 			calls = append(calls, d.prog.Calls[i])
 		}
 	}
 	return slices.Clip(calls)
+}
+
+// calm reports whether a call of a module draws nothing.
+func (d *draw) calm(c *program.Call) bool {
+	if c.Target != "Module.__call__" && c.Target != "Module.forward" {
+		return false
+	}
+	ref, _ := c.Args[0].(program.Ref)
+	m := d.symbols[ref]
+	if m == nil || m.children != nil {
+		return false
+	}
+	for _, kind := range []string{"Linear", "Conv", "Norm", "Pool", "Embedding", "Loss", "Pad", "Softmax", "Upsample"} {
+		if strings.Contains(m.made, "torch.nn.") && strings.Contains(m.made, kind) && !strings.Contains(m.made, "Fractional") {
+			return true
+		}
+	}
+	return slices.Contains([]string{"torch.nn.ReLU", "torch.nn.GELU", "torch.nn.Sigmoid", "torch.nn.Tanh"}, m.made)
+}
+
+// refsOf are the values that a call has.
+func refsOf(c *program.Call) []program.Ref {
+	var refs []program.Ref
+	note := func(r program.Ref) { refs = append(refs, r) }
+	for _, a := range c.Args {
+		program.Refs(a, note)
+	}
+	for _, kw := range c.Kwargs {
+		program.Refs(kw.Value, note)
+	}
+	return refs
 }
 
 // facts are what is known of a tensor that a call made of no other, such as
@@ -122,12 +167,8 @@ func (d *draw) factsOf(c *program.Call) *facts {
 func (d *draw) inputsOf(calls []program.Call, ref program.Ref) []program.Input {
 	used := map[program.Ref]bool{ref: true}
 	for i := range calls {
-		mark := func(r program.Ref) { used[r] = true }
-		for _, a := range calls[i].Args {
-			program.Refs(a, mark)
-		}
-		for _, kw := range calls[i].Kwargs {
-			program.Refs(kw.Value, mark)
+		for _, r := range refsOf(&calls[i]) {
+			used[r] = true
 		}
 	}
 	var inputs []program.Input

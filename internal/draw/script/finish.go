@@ -1,12 +1,15 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"plumb/program"
 	"plumb/tensor"
 
 	"go.starlark.net/starlark"
 )
+
+var errDrawsNothing = errors.New("draws nothing: it makes no call of torch")
 
 // finish asks for the gradients of what the test returned.
 func (d *draw) finish(result starlark.Value) error {
@@ -16,7 +19,7 @@ func (d *draw) finish(result starlark.Value) error {
 		return &positioned{at, err}
 	}
 	if len(values) == 0 && len(d.prog.Calls) == 0 && len(d.prog.Backward) == 0 && !d.test.plain && d.refusals == 0 {
-		return &positioned{at, fmt.Errorf("%s draws nothing: it makes no call of torch", d.test.Name)}
+		return &positioned{at, fmt.Errorf("%s %w", d.test.Name, errDrawsNothing)}
 	}
 	if d.options.AutoBackward == NoBackward {
 		return nil

@@ -297,7 +297,13 @@ func broadcastShapes(args starlark.Tuple) (starlark.Value, error) {
 
 // fromArray makes a numpy array a literal input; nil for other arguments.
 func (p path) fromArray(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if len(args) == 0 || !holdsArray(args[0], 0) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if !holdsArray(args[0], 0) {
+		if _, listed := sequence(args[0]); listed && (p == "torch.as_tensor" || p == "torch.asarray") {
+			return path("torch.tensor").CallInternal(t, args, kwargs)
+		}
 		return nil, nil
 	}
 	d, err := drawOf(t, string(p))
