@@ -27,8 +27,10 @@ func TestRanksScripts(t *testing.T) {
 	}
 	f := finding(t, `case("t", seed=1)
 x = tensor((3, 2), torch.float32, uniform(-1.0, 1.0, key=1), requires_grad=True)
-x_g = x.to_global(placement="cpu[0, 1]", sbp="S(0)")
-y = torch.exp(x_g)
+x_g = x.to_global(placement="cpu[0, 1]", sbp="S(0)", grad_sbp="S(1)")
+w = x_g.to_global(sbp="B")
+part = w.to_local(placement="cpu[0, 1]", sbp="S(0)", rank=1)
+y = torch.exp(part)
 y.backward(uniform(-1.0, 1.0, key=2))
 `, table)
 	dir := filepath.Join(t.TempDir(), "bundle")
