@@ -127,7 +127,7 @@ import oneflow as flow
 
 @autotest(n=1)
 def _test_local(test_case, placement, sbp):
-    assert placement.type == "cpu" and placement.ranks.shape in ((4,), (2, 2))
+    assert placement.type == "cpu" and placement.ranks.shape in ((4,), (2, 2), (2,))
     return torch.relu(random_tensor().to_global(placement, sbp))
 
 @autotest(n=1)
@@ -166,6 +166,12 @@ def test_asked():
 def test_refused():
     return random_tensor().to_global(sbp=flow.sbp.broadcast)
 
+@flow.unittest.skip_unless_1n2d()
+class TestOnRanks(unittest.TestCase):
+    @globaltest
+    def test_ranks(test_case):
+        _test_local(test_case, flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+
 class TestIt(unittest.TestCase):
     @globaltest
     def test_loops(test_case):
@@ -199,6 +205,9 @@ class TestIt(unittest.TestCase):
 		}
 	}
 	for _, test := range f.Tests() {
+		if test.Skip != "" {
+			t.Errorf("%s is skipped: %s", test.Name, test.Skip)
+		}
 		if strings.HasSuffix(test.Name, "test_loops") && test.Calls != 4+16 {
 			t.Errorf("%s makes %d calls, want 4 signatures of [4] and 16 of [2 2]", test.Name, test.Calls)
 		}
