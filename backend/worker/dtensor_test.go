@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,13 @@ func TestDTensor(t *testing.T) {
 		},
 		"module": func(int64) *builder {
 			return new(builder).in("x", x, true).call("m", "torch.nn.Linear", int64(3), int64(2)).call("y", "Module.__call__", ref("m"), ref("x")).back("y", program.Fill{})
+		},
+		"NaN": func(int64) *builder {
+			return new(builder).in("x", f32([]int{}, math.NaN()), false).call("y", "torch.cosh", ref("x"))
+		},
+		"local": func(turn int64) *builder {
+			return new(builder).in("x", x, true).call("p", "Tensor.to_local", ref("x")).kw("placement", "cpu[0, 1]").kw("sbp", "S(0)").kw("rank", turn%2).
+				call("y", "torch.relu", ref("p")).back("y", program.Fill{})
 		},
 		"placed": func(turn int64) *builder {
 			return new(builder).in("x", x, true).call("p", "Tensor.to_global", ref("x")).kw("sbp", []string{"S(0)", "S(1)", "B"}[turn%3]).
