@@ -41,7 +41,9 @@ func newExplain() *cobra.Command {
 		Short: "Say why a limit is what it is, and how near cases come to it",
 		Long: `Explain judges cases afresh and says of every comparison which rule gave its limit
 (docs/numerics.md has them), where the numbers come from, which term of a bound of
-the rounding errors is the largest, and how near the other cases came.
+the rounding errors is the largest, and how near the other cases came. Of a
+candidate over ranks (native:global-2x2) it lists which calls the ranks did not
+share, and why.
 
 An ID is that of a finding, or its beginning; a TEST is a file, FILE::TEST or the
 name of a test of the shipped suites; an OPERATOR is one of plumb ops list.`,

@@ -177,7 +177,6 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		// ranks
 		{"run --reference native --ranks 0", "--ranks 0: not a number of ranks up to 64, nor a hierarchy such as 2x2"},
 		{"run --reference native --candidate recorded --ranks 2", "--ranks has no effect: native, which runs over ranks, is no candidate"},
-		{"run --reference native --explain", "--explain has no effect: no candidate runs over ranks"},
 		{"graph show " + saved + " --sbp B", "--sbp needs --ranks"},
 		{"graph show " + saved + " --ranks 2y", "want a number of ranks, or a hierarchy such as 2x2"},
 		{"graph show " + saved + " --ranks 2 --dot", "--dot has no effect with --ranks"},

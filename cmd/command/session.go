@@ -149,7 +149,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	}
 	complete := false
 	defer func() { s.reports.kept.end(complete, err) }()
-	if s.subjects.explain {
+	if s.judging.explain {
 		ctx = native.Telling(ctx, s.subjects.gathered.told)
 	}
 	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.time)
@@ -166,7 +166,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 			s.progress.print(s.out, s.reports.durations, s.summary.Tests)
 		}
 		s.sink.Summary(s.summary)
-		if s.subjects.explain {
+		if s.judging.explain {
 			out := s.out
 			if s.reports.json {
 				out = s.err

@@ -11,7 +11,7 @@ import (
 	"plumb/global"
 )
 
-// gathered counts the calls that ranks did not share, for --explain.
+// gathered counts the calls that ranks did not share, for plumb explain.
 type gathered struct {
 	mu    sync.Mutex
 	calls map[[2]string]int // by operator and reason
@@ -37,7 +37,6 @@ func (g *gathered) print(w io.Writer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.all) == 0 {
-		fmt.Fprintln(w, "ranks: no call ran over ranks")
 		return
 	}
 	keys := slices.SortedFunc(maps.Keys(g.calls), func(a, b [2]string) int {

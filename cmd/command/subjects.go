@@ -31,8 +31,7 @@ type subjects struct {
 	python     string
 	imports    []string
 	ranks      []string
-	explain    bool
-	gathered   gathered // filled with explain
+	gathered   gathered // by plumb explain
 	device     string
 	sandbox    bool
 	jobs       int
@@ -52,7 +51,6 @@ func (s *subjects) register(cmd *cobra.Command) {
 		fl.StringVar(&s.reference, "reference", "", "the backend that is taken to be right (default torch): torch, native, recorded:FILE, …; see plumb help backends")
 		fl.StringSliceVar(&s.candidates, "candidate", s.candidates, "the backends that are judged; may be repeated")
 		fl.StringSliceVar(&s.ranks, "ranks", nil, "judge native over ranks too, such as 2,3,4,2x2 (a hierarchy): how inputs lie on them, and by which of its legal signatures a call is run, is drawn; graph-2x2 runs the graph of each case")
-		fl.BoolVar(&s.explain, "explain", false, "list the operators whose calls over ranks were not shared, but computed whole by each, and why")
 		pythonFlag(fl, &s.python)
 		fl.StringSliceVar(&s.imports, "import", nil, "a Python module that torch subjects import first, such as torch_npu for torch@npu; may be repeated")
 		sandboxFlag(fl, &s.sandbox)
@@ -138,9 +136,6 @@ func (s *subjects) leave() {
 func (s *subjects) overRanks() error {
 	if len(s.ranks) > 0 && !slices.Contains(s.candidates, "native") {
 		return usage(fmt.Errorf("--ranks has no effect: native, which runs over ranks, is no candidate"))
-	}
-	if s.explain && len(s.ranks) == 0 && !slices.ContainsFunc(s.candidates, func(c string) bool { return strings.HasPrefix(c, "native:"+native.Global) }) {
-		return usage(fmt.Errorf("--explain has no effect: no candidate runs over ranks"))
 	}
 	for _, ranks := range s.ranks {
 		mode := native.Global + "-" + ranks
