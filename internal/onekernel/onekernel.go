@@ -103,6 +103,7 @@ type described struct {
 	State       []stateEntry    `json:"state"`
 	Sizes       map[string]int  `json:"sizes"`
 	Mistake     string          `json:"mistake"` // of who names the function
+	Failed      string          `json:"failed"`  // what its import raised
 }
 
 type parameter struct {
@@ -111,11 +112,13 @@ type parameter struct {
 }
 
 type exampleInput struct {
-	DType string   `json:"dtype"`
-	Shape []int    `json:"shape"`
-	Lo    *float64 `json:"lo"`
-	Hi    *float64 `json:"hi"`
-	Value any      `json:"value"`
+	DType   string    `json:"dtype"`
+	Shape   []int     `json:"shape"`
+	Lo      *float64  `json:"lo"`
+	Hi      *float64  `json:"hi"`
+	Pattern Pattern   `json:"pattern"`
+	Among   []float64 `json:"among"`
+	Value   any       `json:"value"`
 }
 
 type stateEntry struct {
@@ -337,6 +340,9 @@ func (s *Session) describe(ctx context.Context) error {
 	for _, e := range s.told.Evidence {
 		s.add(finding{Kind: e[0], Text: e[1]})
 	}
+	if s.told.Failed != "" {
+		return &errNothing{"the kernel could not be loaded: " + s.told.Failed}
+	}
 	return nil
 }
 
@@ -361,6 +367,9 @@ func (s *Session) openReference(ctx context.Context) error {
 	}
 	if s.refTold.Mistake != "" {
 		return &Mistake{errors.New("--against: " + s.refTold.Mistake)}
+	}
+	if s.refTold.Failed != "" {
+		return &Mistake{fmt.Errorf("the reference %s: %s", cmp.Or(of.File, of.Name), s.refTold.Failed)}
 	}
 	return nil
 }
@@ -490,8 +499,8 @@ func (s *Session) run(ctx context.Context) error {
 		if s.enough() {
 			break
 		}
-		for n := range twins(i) {
-			t, err := s.maker.twin(c, n+1)
+		for _, n := range twins(i) {
+			t, err := s.maker.twin(c, n)
 			if err == nil {
 				_, err = s.keep(ctx, t)
 			}
@@ -547,18 +556,6 @@ func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 		}
 	}
 	return r != nil, err
-}
-
-// twins is how many calls follow case i in the same memory: after the first case more
-// than any warm-up has, after every third other one one.
-func twins(i int) int {
-	switch {
-	case i == 0:
-		return 5
-	case i%3 == 1:
-		return 1
-	}
-	return 0
 }
 
 // spent is the processor time that kernel, reference and judge have taken; how much else

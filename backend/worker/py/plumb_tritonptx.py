@@ -33,7 +33,11 @@ def compile_all(spec, launches):
         raise RuntimeError("this process has imported Triton as an interpreter, which does not compile")
     plumb_triton.drive(triton)
     plumb_triton.stand_in()
-    plumb_forms.load(dict(spec, role="candidate"))
+    nothing_runs(triton)
+    try:
+        plumb_forms.load(dict(spec, role="candidate"))
+    except Exception:  # it looks at what its launches would have given; the kernels are there
+        pass
     told = {"errors": [], "notes": [], "compiled": 0}
     for launch in launches[:MOST]:
         name = launch["name"]
@@ -51,6 +55,17 @@ def compile_all(spec, launches):
     if len(launches) > MOST:
         note(told["notes"], "%d more launched signatures were not compiled" % (len(launches) - MOST))
     return told
+
+
+def nothing_runs(triton):
+    """Has what a file tries when it is imported launch nothing."""
+    from triton.compiler import CompiledKernel
+
+    jit = triton.runtime.jit.JITFunction
+    jit.run = lambda self, *args, **kwargs: plumb_triton.Compiled(self, kwargs)
+    jit.__getitem__ = lambda self, grid: lambda *args, **kwargs: None
+    CompiledKernel._init_handles = lambda self: None
+    plumb_triton.bench_once()
 
 
 def note(texts, text):
