@@ -20,7 +20,7 @@ func (s *Session) examples(ctx context.Context) error {
 		return nil
 	}
 	if s.cfg.Reference != nil && s.cfg.Reference.Form == "problem" {
-		p := &problem{session: s, given: s.refTold.Sizes, patterns: map[string]Pattern{}}
+		p := &problem{session: s, given: s.refTold.Sizes, patterns: map[string]Pattern{}, classes: map[string][]float64{}}
 		dt, err := p.dtype(ctx)
 		if err != nil {
 			return err

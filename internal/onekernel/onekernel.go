@@ -485,6 +485,7 @@ func lenient() []*op.Def {
 
 // run judges cases until there are enough, or the time is spent.
 func (s *Session) run(ctx context.Context) error {
+	warm := false
 	for i := range s.cfg.Cases {
 		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
 			break
@@ -499,7 +500,11 @@ func (s *Session) run(ctx context.Context) error {
 		if s.enough() {
 			break
 		}
-		for _, n := range twins(i) {
+		turn := i
+		if !warm {
+			turn, warm = 0, true
+		}
+		for _, n := range twins(turn) {
 			t, err := s.maker.twin(c, n)
 			if err == nil {
 				_, err = s.keep(ctx, t)
@@ -515,17 +520,16 @@ func (s *Session) run(ctx context.Context) error {
 	return nil
 }
 
-// trial draws case i and runs it. One of the first draws that the reference refuses in
+// trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in
 // another dtype is made in the first instead.
 func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 	dtypes := []tensor.DType{s.maker.dtype(i)}
 	if plain := s.maker.promises.DTypes[0]; i < len(first) && plain != dtypes[0] {
 		dtypes = append(dtypes, plain)
 	}
-	var c *Case
 	for _, dt := range dtypes {
-		var err error
-		if c, err = s.maker.draw(i, dt); err != nil {
+		c, err := s.maker.draw(i, dt)
+		if err != nil {
 			s.untraced["not drawn: "+err.Error()]++
 			continue
 		}
@@ -534,7 +538,7 @@ func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 			return c, err
 		}
 	}
-	return c, nil
+	return nil, nil
 }
 
 // keep runs a case and keeps what came of it, if the reference takes it.
@@ -609,8 +613,11 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return nil, err
 	}
 	if text, slow := r.seen.slow(); slow {
-		s.note("a call was not judged: " + text)
 		s.maker.slowed(c, r.seen.Programs, r.seen.All)
+		if len(s.outcomes) == 0 && s.maker.lighten(c, r.seen.Programs) { // each costs seconds
+			return s.one(ctx, c)
+		}
+		s.note("a call was not judged: " + text)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)

@@ -23,8 +23,9 @@ type problem struct {
 	random  bool     // in training: it is compared in eval alone
 	// ties counts the cases that the reference takes where sizes given as equal are equal alone.
 	ties int
-	// patterns are those of inputs, known from matrices that are large enough to show them.
+	// patterns and classes are those of inputs, known from ones that are large enough to show them.
 	patterns map[string]Pattern
+	classes  map[string][]float64
 	// inside and outside count the cases of other values than the given ones that the
 	// reference takes, and that it does not.
 	inside, outside int
@@ -42,8 +43,9 @@ type modelOf struct {
 // wholes bounds the product of the sizes of which a case is drawn as they are given.
 const wholes = 1 << 22
 
-// shows is the least size of matrices that show a pattern.
-const shows = 3
+// shows is the least size of matrices that show a pattern, and showing the most elements of
+// inputs that show no classes: as plumb_forms.py has them.
+const shows, showing = 3, 8
 
 // domain is how many cases the reference has to refuse for their values until only
 // the given ones are drawn.
@@ -185,7 +187,12 @@ func (p *problem) signature(ctx context.Context, c *Case) (*Signature, error) {
 		} else if n := len(e.Shape); n > 1 && e.Shape[n-1] == e.Shape[n-2] && e.Shape[n-1] < shows {
 			in.Pattern = p.patterns[name]
 		}
-		in.NoGrad = in.Pattern != "" // of what is always 0 the gradient is anybody's
+		if in.Among != nil {
+			p.classes[name] = in.Among
+		} else if in.isFloat() && tensor.NumElements(e.Shape) <= showing {
+			in.Among = p.classes[name]
+		}
+		in.NoGrad = in.Pattern != "" || in.Among != nil // of what is always 0, or a class, the gradient is anybody's
 		if in.isFloat() && e.Lo != nil {
 			in.Lo, in.Hi = *e.Lo, *e.Hi
 		}

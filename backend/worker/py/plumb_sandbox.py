@@ -234,6 +234,8 @@ class Sandbox:
         self.take("privileges", lambda: (drop_capabilities(), prctl(PR_SET_NO_NEW_PRIVS, 1), prctl(PR_SET_CHILD_SUBREAPER, 1)))
         self.take("network", lambda: install(network_rules()))
         given = os.environ.get("TORCH_EXTENSIONS_DIR")
+        if given:
+            os.makedirs(given, exist_ok=True)
         self.take("folders", lambda: landlock([self.folder, "/dev/null", "/dev/shm", *([given] if given else [])]))
 
     def seal(self, builds):
