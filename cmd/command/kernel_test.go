@@ -32,7 +32,7 @@ var sampled = []string{
 	"dense.c::add_unrolled_f32", "triton_add.py::add_plain", "right.py::dot_rows_pool", "cheats.py::softmax_by_count",
 }
 
-var kernelFolders = []string{"testdata/kernels/functions", "testdata/kernels/unusual"}
+var kernelFolders = []string{"testdata/kernels/functions", "testdata/kernels/unusual", "testdata/kernels/idioms"}
 
 // TestKernels: kernels as users write them have the verdict that they deserve. Those that
 // need a Python which is not here are left out: PLUMB_KERNELS_PYTHON lists more.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"plumb/backend"
 )
@@ -17,6 +18,9 @@ const compiles = "TRITON_INTERPRET=0"
 
 // CompilerEnvironment is that of a process of which those are forked that compile.
 func CompilerEnvironment() []string { return append(Environment(), compiles) }
+
+// compileTimeout bounds what a compiler takes: it judges nothing but its own errors.
+const compileTimeout = 15 * time.Second
 
 // compile has what was launched compiled to PTX, in a process whose Triton is no
 // interpreter; it needs no GPU. An error is a finding, what is approximate a note.
@@ -49,6 +53,7 @@ func (s *Session) compile(ctx context.Context) error {
 		return err
 	}
 	defer h.Close()
+	h.Wait(compileTimeout)
 	var done struct {
 		Errors, Notes []string
 		Compiled      int

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/cmplx"
 	"slices"
 
 	"plumb/backend"
@@ -341,47 +340,6 @@ func (m *maker) write(c *Case) error {
 // resultName is what programs call a kernel's result; no parameter is called so.
 const resultName = "result_"
 
-// kept is how many elements of a tensor its twin n keeps: the first, the first half or
-// three quarters, by which a kernel may know its arguments again.
-func kept(n, length int) int { return max(1, []int{3 * length / 4, 1, length / 2}[n%3]) }
-
-// usual is how large an element may be that a twin of other values keeps: what only
-// arguments beyond are forgiven, or blamed for, is not told of it.
-const usual = 8
-
-// twin is a case of the same sizes and layout in the same memory with other values,
-// but the first of each tensor: what a kernel that remembers its calls takes for the
-// one before.
-func (m *maker) twin(c *Case, n int) (*Case, error) {
-	t := *c
-	t.Key, t.again = choice.Derive(c.Key, uint64(n)), true
-	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven {
-		t.Regime = Usual
-	}
-	if err := m.rewrite(&t); err != nil {
-		return nil, err
-	}
-	for i := range t.program.Inputs {
-		in, was := &t.program.Inputs[i], &c.program.Inputs[i]
-		if in.Fill.Dist == program.Literal || !in.DType.IsFloat() || tensor.NumElements(in.Shape) == 0 {
-			continue
-		}
-		plain := *in
-		plain.Strides = nil
-		data := plain.Materialize()
-		before := *was
-		before.Strides = nil
-		old := before.Materialize()
-		for k := range kept(n, data.Len()) {
-			if was := old.At(k); t.Regime == c.Regime || cmplx.Abs(was) <= usual {
-				data.Set(k, was)
-			}
-		}
-		in.Fill = program.Fill{Dist: program.Literal, Data: data}
-	}
-	return &t, t.program.Validate()
-}
-
 func (a *Arg) value(c *Case, src *choice.Source) any {
 	if len(a.Inputs) > 0 {
 		refs := program.List{}
@@ -437,6 +395,9 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	}
 	if len(of.Among) > 0 {
 		in.Fill = among(in, of.Among)
+	}
+	if of.Pattern != "" {
+		in.Fill = of.Pattern.fill(in)
 	}
 	if in.Strides = of.Strides; of.Strides == nil && !of.NoGrad { // others may be changed in place, as running statistics are
 		in.Strides = c.strides(in.Shape, src)

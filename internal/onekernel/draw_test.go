@@ -2,7 +2,6 @@ package onekernel
 
 import (
 	"math/bits"
-	"math/cmplx"
 	"slices"
 	"testing"
 
@@ -174,38 +173,6 @@ func TestSeedsReplay(t *testing.T) {
 	other.seed = 4
 	if cases(t, other, 1)[0].program.String() == all[0].program.String() {
 		t.Error("another seed gives the same case")
-	}
-}
-
-// TestTwins: a call in the memory of the one before has its sizes and first elements,
-// and other values.
-func TestTwins(t *testing.T) {
-	m := makerOf(t, "x: float[B,N]", tensor.F32)
-	c := cases(t, m, 1)[0]
-	twin, err := m.twin(c, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := elements(c.program), elements(twin.program)
-	if len(a) != len(b) || a[0] != b[0] || slices.Equal(a, b) || !twin.again {
-		t.Errorf("%d elements from %v, %d from %v, again=%v", len(a), a[0], len(b), b[0], twin.again)
-	}
-}
-
-// TestTwinsKeepNothingUnusual: of a case of NaN and infinities none is in a twin whose
-// values are called usual.
-func TestTwinsKeepNothingUnusual(t *testing.T) {
-	m := makerOf(t, "x: float[N]", tensor.F32)
-	for _, c := range cases(t, m, len(first)) {
-		for n := range 3 {
-			twin, err := m.twin(c, n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if twin.Regime == Usual && slices.ContainsFunc(elements(twin.program), func(v complex128) bool { return !(cmplx.Abs(v) <= usual) }) {
-				t.Errorf("the twin of %s has %v", c, elements(twin.program))
-			}
-		}
 	}
 }
 

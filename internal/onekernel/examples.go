@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"plumb/internal/draw/choice"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -19,7 +20,7 @@ func (s *Session) examples(ctx context.Context) error {
 		return nil
 	}
 	if s.cfg.Reference != nil && s.cfg.Reference.Form == "problem" {
-		p := &problem{session: s, given: s.refTold.Sizes}
+		p := &problem{session: s, given: s.refTold.Sizes, patterns: map[string]Pattern{}, classes: map[string][]float64{}}
 		dt, err := p.dtype(ctx)
 		if err != nil {
 			return err
@@ -95,7 +96,7 @@ func (e *exampleInput) input(name string) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	in := &Input{Name: name, DType: dt, Dims: make([]Size, len(e.Shape))}
+	in := &Input{Name: name, DType: dt, Dims: make([]Size, len(e.Shape)), Pattern: e.Pattern, Among: e.Among}
 	for i, n := range e.Shape {
 		in.Dims[i] = number(n)
 	}
@@ -105,6 +106,41 @@ func (e *exampleInput) input(name string) (*Input, error) {
 		in.Lo, in.Hi, in.Bounded = *e.Lo, *e.Hi+1, true
 	}
 	return in, nil
+}
+
+// Pattern is what square matrices have in common, on which a kernel of such may rely.
+type Pattern string
+
+// The patterns: zeros above or below the diagonal, both, and a matrix that is its own
+// transpose.
+const (
+	Lower     Pattern = "lower"
+	Upper     Pattern = "upper"
+	Diagonal  Pattern = "diagonal"
+	Symmetric Pattern = "symmetric"
+)
+
+// fill draws an input's elements and gives them the pattern. What is no number but a mask
+// has all of its ones.
+func (p Pattern) fill(in *program.Input) program.Fill {
+	data := elementsOf(in)
+	if len(in.Shape) < 2 {
+		return in.Fill
+	}
+	n := in.Shape[len(in.Shape)-1]
+	for k := range data.Len() {
+		row, column := k/n%in.Shape[len(in.Shape)-2], k%n
+		zero := row < column && (p == Lower || p == Diagonal) || row > column && (p == Upper || p == Diagonal)
+		switch {
+		case zero:
+			data.Set(k, 0)
+		case in.DType == tensor.Bool:
+			data.Set(k, 1)
+		case p == Symmetric && row > column:
+			data.Set(k, data.At(k+(column-row)*n+row-column))
+		}
+	}
+	return program.Fill{Dist: program.Literal, Data: data}
 }
 
 // wire is a plain value of JSON as a program has it.
@@ -174,10 +210,21 @@ func (m *maker) promised(src *choice.Source, sig *Signature, name string, s step
 type near struct {
 	given, unit int  // unit divides it
 	any         bool // whatever it is
+	turn        turn // in focus
 	small       bool // so that the reference, which has refused others, takes it
 }
 
+// turn counts how often a size has been in focus: a batch of one comes first, then what a
+// kernel may have taken for the largest there is.
+type turn int
+
 const (
+	smallest turn = iota + 1
+	beyondGiven
+)
+
+const (
+	fewer     = 512  // below which one more than a given size is quick
 	smallSize = 16   // to which a size may be a width of a window or a number of heads
 	mediumOf  = 64   // to which a large size is brought, so that cases are quick
 	mostDrawn = 4099 // of a drawn size
@@ -189,6 +236,10 @@ func (n near) draw(src *choice.Source, s step, focus bool) int {
 		low, u = int(src.Int(1, 6)), 1
 	}
 	switch {
+	case focus && n.turn == smallest:
+		return u
+	case focus && n.turn == beyondGiven && n.given < fewer:
+		return n.given + u
 	case n.small:
 		return []int{low, low, n.given}[src.Index(3)]
 	case !focus && n.given <= smallSize && !n.any:

@@ -103,6 +103,7 @@ type described struct {
 	State       []stateEntry    `json:"state"`
 	Sizes       map[string]int  `json:"sizes"`
 	Mistake     string          `json:"mistake"` // of who names the function
+	Failed      string          `json:"failed"`  // what its import raised
 }
 
 type parameter struct {
@@ -111,11 +112,13 @@ type parameter struct {
 }
 
 type exampleInput struct {
-	DType string   `json:"dtype"`
-	Shape []int    `json:"shape"`
-	Lo    *float64 `json:"lo"`
-	Hi    *float64 `json:"hi"`
-	Value any      `json:"value"`
+	DType   string    `json:"dtype"`
+	Shape   []int     `json:"shape"`
+	Lo      *float64  `json:"lo"`
+	Hi      *float64  `json:"hi"`
+	Pattern Pattern   `json:"pattern"`
+	Among   []float64 `json:"among"`
+	Value   any       `json:"value"`
 }
 
 type stateEntry struct {
@@ -337,6 +340,9 @@ func (s *Session) describe(ctx context.Context) error {
 	for _, e := range s.told.Evidence {
 		s.add(finding{Kind: e[0], Text: e[1]})
 	}
+	if s.told.Failed != "" {
+		return &errNothing{"the kernel could not be loaded: " + s.told.Failed}
+	}
 	return nil
 }
 
@@ -361,6 +367,9 @@ func (s *Session) openReference(ctx context.Context) error {
 	}
 	if s.refTold.Mistake != "" {
 		return &Mistake{errors.New("--against: " + s.refTold.Mistake)}
+	}
+	if s.refTold.Failed != "" {
+		return &Mistake{fmt.Errorf("the reference %s: %s", cmp.Or(of.File, of.Name), s.refTold.Failed)}
 	}
 	return nil
 }
@@ -476,6 +485,7 @@ func lenient() []*op.Def {
 
 // run judges cases until there are enough, or the time is spent.
 func (s *Session) run(ctx context.Context) error {
+	warm := false
 	for i := range s.cfg.Cases {
 		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
 			break
@@ -490,8 +500,12 @@ func (s *Session) run(ctx context.Context) error {
 		if s.enough() {
 			break
 		}
-		for n := range twins(i) {
-			t, err := s.maker.twin(c, n+1)
+		turn := i
+		if !warm {
+			turn, warm = 0, true
+		}
+		for _, n := range twins(turn) {
+			t, err := s.maker.twin(c, n)
 			if err == nil {
 				_, err = s.keep(ctx, t)
 			}
@@ -506,17 +520,16 @@ func (s *Session) run(ctx context.Context) error {
 	return nil
 }
 
-// trial draws case i and runs it. One of the first draws that the reference refuses in
+// trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in
 // another dtype is made in the first instead.
 func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 	dtypes := []tensor.DType{s.maker.dtype(i)}
 	if plain := s.maker.promises.DTypes[0]; i < len(first) && plain != dtypes[0] {
 		dtypes = append(dtypes, plain)
 	}
-	var c *Case
 	for _, dt := range dtypes {
-		var err error
-		if c, err = s.maker.draw(i, dt); err != nil {
+		c, err := s.maker.draw(i, dt)
+		if err != nil {
 			s.untraced["not drawn: "+err.Error()]++
 			continue
 		}
@@ -525,7 +538,7 @@ func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 			return c, err
 		}
 	}
-	return c, nil
+	return nil, nil
 }
 
 // keep runs a case and keeps what came of it, if the reference takes it.
@@ -547,18 +560,6 @@ func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 		}
 	}
 	return r != nil, err
-}
-
-// twins is how many calls follow case i in the same memory: after the first case more
-// than any warm-up has, after every third other one one.
-func twins(i int) int {
-	switch {
-	case i == 0:
-		return 5
-	case i%3 == 1:
-		return 1
-	}
-	return 0
 }
 
 // spent is the processor time that kernel, reference and judge have taken; how much else
@@ -612,8 +613,11 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return nil, err
 	}
 	if text, slow := r.seen.slow(); slow {
-		s.note("a call was not judged: " + text)
 		s.maker.slowed(c, r.seen.Programs, r.seen.All)
+		if len(s.outcomes) == 0 && s.maker.lighten(c, r.seen.Programs) { // each costs seconds
+			return s.one(ctx, c)
+		}
+		s.note("a call was not judged: " + text)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)

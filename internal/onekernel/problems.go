@@ -21,6 +21,11 @@ type problem struct {
 	held    string   // which that is
 	kernel  string   // which the kernel's process holds
 	random  bool     // in training: it is compared in eval alone
+	// ties counts the cases that the reference takes where sizes given as equal are equal alone.
+	ties int
+	// patterns and classes are those of inputs, known from ones that are large enough to show them.
+	patterns map[string]Pattern
+	classes  map[string][]float64
 	// inside and outside count the cases of other values than the given ones that the
 	// reference takes, and that it does not.
 	inside, outside int
@@ -38,6 +43,10 @@ type modelOf struct {
 // wholes bounds the product of the sizes of which a case is drawn as they are given.
 const wholes = 1 << 22
 
+// shows is the least size of matrices that show a pattern, and showing the most elements of
+// inputs that show no classes: as plumb_forms.py has them.
+const shows, showing = 3, 8
+
 // domain is how many cases the reference has to refuse for their values until only
 // the given ones are drawn.
 const domain = 3
@@ -49,6 +58,9 @@ func (p *problem) dtype(ctx context.Context) (tensor.DType, error) {
 		c.Sizes[name] = near{given: n, unit: p.unit(name)}.reduced()
 	}
 	told, err := p.model(ctx, c)
+	if err != nil { // sizes that hang together are given as they have to be
+		told, err = p.model(ctx, &Case{Sizes: p.given})
+	}
 	if err != nil {
 		return tensor.Invalid, fmt.Errorf("the problem %s: %w", p.session.cfg.Reference.File, err)
 	}
@@ -69,6 +81,9 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 	for k, name := range names {
 		given := p.given[name]
 		n := near{given: given, unit: 1, any: m.promises.Shapes == Any, small: try > attempts/2}
+		if try == 0 && i >= 2 {
+			n.turn = turn(1 + (i-2)/len(names))
+		}
 		if (i+try)%3 != 0 {
 			n.unit = p.unit(name)
 		}
@@ -82,9 +97,40 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 		}
 		c.Sizes[name] = m.within(src, name, size)
 	}
+	focus := names[(i+try)%len(names)]
+	if p.ties >= tiesTold {
+		p.tie(c, focus)
+	}
 	p.values(c, i)
 	m.differentiate(c)
-	return m.rewrite(c)
+	err := m.rewrite(c)
+	if err != nil && p.ties < tiesTold && p.tie(c, focus) {
+		if m.rewrite(c) == nil {
+			p.ties++
+			return nil
+		}
+	}
+	return err
+}
+
+// tiesTold is how many cases tell that sizes hang together.
+const tiesTold = 2
+
+// tie gives sizes that are given as equal one size, that of the one in focus where it is
+// among them; it reports whether any has changed.
+func (p *problem) tie(c *Case, focus string) bool {
+	changed, by := false, map[int]int{p.given[focus]: c.Sizes[focus]}
+	for _, name := range slices.Sorted(maps.Keys(p.given)) {
+		n, ok := by[p.given[name]]
+		if !ok {
+			n = c.Sizes[name]
+			by[p.given[name]] = n
+		}
+		if p.given[name] > 1 && c.Sizes[name] != n {
+			c.Sizes[name], changed = n, true
+		}
+	}
+	return changed
 }
 
 // values draws every fourth case like the examples, and all where the reference takes
@@ -136,6 +182,17 @@ func (p *problem) signature(ctx context.Context, c *Case) (*Signature, error) {
 		if err != nil {
 			return nil, err
 		}
+		if in.Pattern != "" {
+			p.patterns[name] = in.Pattern
+		} else if n := len(e.Shape); n > 1 && e.Shape[n-1] == e.Shape[n-2] && e.Shape[n-1] < shows {
+			in.Pattern = p.patterns[name]
+		}
+		if in.Among != nil {
+			p.classes[name] = in.Among
+		} else if in.isFloat() && tensor.NumElements(e.Shape) <= showing {
+			in.Among = p.classes[name]
+		}
+		in.NoGrad = in.Pattern != "" || in.Among != nil // of what is always 0, or a class, the gradient is anybody's
 		if in.isFloat() && e.Lo != nil {
 			in.Lo, in.Hi = *e.Lo, *e.Hi
 		}

@@ -69,6 +69,32 @@ func (m *maker) thin(sizes map[string]int) {
 	}
 }
 
+// lighten makes a case smaller that had more programs than run in time; it reports whether
+// it has.
+func (m *maker) lighten(c *Case, ran int) bool {
+	if m.form != nil || c.again {
+		return false
+	}
+	smaller := *c
+	smaller.Sizes = maps.Clone(c.Sizes)
+	for left := max(ran/spare, 1); left < ran && len(c.Sizes) > 0; left *= 2 {
+		largest := smaller.largest()
+		if smaller.Sizes[largest] < telltale/2 {
+			break
+		}
+		smaller.Sizes[largest] = halved(smaller.Sizes[largest], smaller.Sizes[largest]-1)
+	}
+	if maps.Equal(smaller.Sizes, c.Sizes) || m.rewrite(&smaller) != nil || m.legal != nil && !m.legal(smaller.program) {
+		return false
+	}
+	*c = smaller
+	return true
+}
+
+// spare is the part of the programs which run in time that a call made smaller should have,
+// since it is made again some times.
+const spare = 4
+
 // anyName is the name under which the sizes of all symbols are bounded.
 const anyName = ""
 

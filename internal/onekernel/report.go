@@ -131,7 +131,11 @@ func (c *Config) promised() []string {
 
 func (s *Session) nothing(reason string) *Report {
 	r := s.newReport()
-	r.Verdict, r.Reasons = Nothing, []Reason{{Kind: "nothing", Text: reason}}
+	of := []finding(nil)
+	if r.Verdict, of = s.verdict(); r.Verdict != Cheats && r.Verdict != Unsafe { // as a file does that fails when it is imported
+		r.Verdict, of = Nothing, nil
+	}
+	r.Reasons = append(s.reasons(of), Reason{Kind: "nothing", Text: reason})
 	return r
 }
 
@@ -307,7 +311,7 @@ func (s *Session) asked(run int) int {
 	}
 	planned := 0
 	for i := range s.cfg.Cases {
-		planned += 1 + twins(i)
+		planned += 1 + len(twins(i))
 	}
 	return max(run, planned)
 }

@@ -187,6 +187,9 @@ func (s *Session) again(ctx context.Context) error {
 	if err := s.load(ctx, &told); err != nil {
 		return fmt.Errorf("the kernel could not be loaded again: %w", err)
 	}
+	if told.Failed != "" {
+		return fmt.Errorf("the kernel could not be loaded again: %s", told.Failed)
+	}
 	if p, ok := s.maker.form.(*problem); ok {
 		p.kernel = "" // its model went with the process
 	}

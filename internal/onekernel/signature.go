@@ -41,11 +41,13 @@ type Input struct {
 	Lo, Hi  float64
 	Bounded bool
 	Below   *Size
-	// Among are the values that an integer input is made of; nil for a range.
+	// Among are the values that an input is made of; nil for a range.
 	Among []float64
 	// Literal are elements that cannot be drawn otherwise, of a matrix that must not
 	// be singular; such an input keeps its shape.
 	Literal *tensor.Tensor
+	// Pattern is what square matrices of the examples have in common.
+	Pattern Pattern
 	NoGrad  bool
 	Strides []int // where it has its own
 	Output  bool  // it is there to be written to

@@ -193,7 +193,26 @@ def described(v):
     told = {"dtype": NAME_OF.get(v.dtype, str(v.dtype)), "shape": list(v.shape)}
     if v.numel() and v.dtype in NAME_OF and not v.is_complex():
         told["lo"], told["hi"] = float(v.min()), float(v.max())
+        told["pattern"] = pattern(v)
+        if v.is_floating_point() and v.numel() > 8 and told["lo"] < told["hi"] and bool(((v == told["lo"]) | (v == told["hi"])).all()):
+            told["among"] = [told["lo"], told["hi"]]  # classes, as of a target that is -1 or 1
     return told
+
+
+def pattern(v):
+    """Names what the square matrices of an example have in common: zeros on one side of the diagonal or
+    on both, symmetry; "" where there is nothing that a kernel may rely on."""
+    n = v.shape[-1] if v.dim() > 1 else 0
+    if n < 3 or v.shape[-2] != n:
+        return ""
+    below, above = bool(v.tril(-1).any()), bool(v.triu(1).any())
+    if not below and not above:
+        return "diagonal" if bool(v.any()) and v.dtype is not torch.bool else ""
+    if v.dtype is torch.bool:
+        return "lower" if torch.equal(v, torch.ones_like(v).tril()) else "upper" if torch.equal(v, torch.ones_like(v).triu()) else ""
+    if not below or not above:
+        return "upper" if above else "lower"
+    return "symmetric" if v.min() < v.max() and torch.equal(v, v.transpose(-1, -2)) else ""
 
 
 # A function of a library in C.

@@ -84,7 +84,8 @@ class Subject:
             except Refusal as e:
                 return {"mistake": str(e)}
             except BaseException as e:
-                return {"error": self.watch.told(e)}
+                self.watch.imported(before)
+                return {"failed": self.watch.told(e), "evidence": self.watch.take()}
             self.watch.imported(before)
         try:
             return dict(self.kernel.describe(), evidence=self.watch.take())

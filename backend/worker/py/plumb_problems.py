@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import operator
 import os
 
 import plumb_forms
@@ -14,18 +15,50 @@ LITERAL = 1 << 14  # elements of a buffer whose values are told
 
 
 class Sized(ast.NodeTransformer):
-    """Gives module-level names other numbers."""
+    """Gives the sizes that a file names other numbers."""
 
     def __init__(self, sizes):
         self.sizes = sizes
 
     def visit_Assign(self, node):
-        target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.sizes and isinstance(node.value, ast.Constant):
-            node.value = ast.copy_location(ast.Constant(self.sizes[target.id]), node.value)
+        for name, _, put in named(node):
+            if name in self.sizes:
+                put(self.sizes[name])
         return node
 
     visit_FunctionDef = visit_ClassDef = lambda self, node: node
+
+
+def named(node):
+    """Lists the whole numbers that an assignment names, each with what puts another one there: of a name, of
+    "height, width = 28, 28", and of a tuple, whose name says the place: those of "shape = (64, 64)" are
+    shape_0 and shape_1."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Name) and whole(value) is not None:
+        return [(target.id, whole(value), lambda n: setattr(node, "value", number(n, value)))]
+    if not isinstance(value, (ast.Tuple, ast.List)):
+        return []
+    names = ["%s_%d" % (target.id, k) for k in range(len(value.elts))] if isinstance(target, ast.Name) else [getattr(t, "id", "") for t in getattr(target, "elts", ())]
+    return [(name, whole(v), lambda n, k=k, v=v: value.elts.__setitem__(k, number(n, v)))
+            for k, (name, v) in enumerate(zip(names, value.elts)) if name and whole(v) is not None]
+
+
+def number(n, at):
+    return ast.copy_location(ast.Constant(n), at)
+
+
+ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Pow: operator.pow, ast.LShift: operator.lshift}
+
+
+def whole(node):
+    """Returns the whole number that an expression of numbers is; None where it is none."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+        a, b = whole(node.left), whole(node.right)
+        if a is not None and b is not None and 0 <= b and (b < 64 or type(node.op) not in (ast.Pow, ast.LShift)) and (b or type(node.op) is not ast.FloorDiv):
+            return ARITHMETIC[type(node.op)](a, b)
+    return None
 
 
 class Problem:
@@ -114,9 +147,7 @@ def parsed(path):
 
 def sizes(tree):
     """Returns the whole numbers that a file names."""
-    return {n.targets[0].id: n.value.value for n in tree.body
-            if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)
-            and isinstance(n.value, ast.Constant) and type(n.value.value) is int}
+    return {name: n for node in tree.body if isinstance(node, ast.Assign) for name, n, _ in named(node)}
 
 
 def flat(v):

@@ -238,7 +238,10 @@ class Sandbox:
         self.take("namespaces", namespaces)
         self.take("privileges", lambda: (drop_capabilities(), prctl(PR_SET_NO_NEW_PRIVS, 1), prctl(PR_SET_CHILD_SUBREAPER, 1)))
         self.take("network", lambda: install(network_rules()))
-        shared = [] if lasting else ["/dev/shm", *filter(None, [os.environ.get("TORCH_EXTENSIONS_DIR")])]
+        given = os.environ.get("TORCH_EXTENSIONS_DIR")
+        if given and not lasting:
+            os.makedirs(given, exist_ok=True)
+        shared = [] if lasting else ["/dev/shm", *([given] if given else [])]
         self.take("folders", lambda: landlock([self.folder, "/dev/null", *shared]))
 
     def seal(self, builds):

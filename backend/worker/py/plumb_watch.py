@@ -30,6 +30,7 @@ SPYING = {
     "os.fork": "forks the process", "os.forkpty": "forks the process", "os.kill": "sends a signal", "os.exec": "replaces the process",
     "socket.connect": "opens a connection",
 }
+FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
 PEEKED = ("/proc/",)
 OUTWARD = {
     "subprocess.Popen": "starts a process", "os.posix_spawn": "starts a process", "os.system": "starts a process", "socket.__new__": "opens a socket",
@@ -42,6 +43,8 @@ SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Pytho
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda,
            "torch.random": torch.random, "torch.linalg": torch.linalg, "torch.special": torch.special, "torch.nn.Module": torch.nn.Module}
+FOREIGN = ("numpy", "numpy.testing", "numpy.linalg", "json", "struct", "pickle", "math", "copy", "hashlib", "io", "subprocess", "statistics",
+           "torch.autograd", "torch.nn", "torch.utils.benchmark", "torch.utils.data")  # in which nothing is of a kernel's file
 INHERITED = Tensor.__mro__[1]  # whose methods a patch of torch.Tensor hides
 POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
 GHOSTS = 3  # calls that are made again without launches: all of them have to give the same
@@ -140,11 +143,12 @@ class Watch:
         if self.on and self.sealed and (event in OUTWARD or event == "open" and isinstance(args[2], int) and args[2] & WRITES):
             return self.outward(event, args)
         opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
-        if not self.on or not (opened or event in SPYING):
+        framed = event == "object.__getattr__" and self.on and args[1] in FRAMES
+        if not self.on or not (opened or framed or event in SPYING):
             return
         self.on = False  # looking at frames is an event too
         if self.by_kernel():
-            self.note("spies", "opens %s" % args[0] if opened else SPYING[event])
+            self.note("spies", "opens %s" % args[0] if opened else "looks at its callers' frames" if framed else SPYING[event])
         self.on = True
 
     def outward(self, event, args):
@@ -186,6 +190,13 @@ class Watch:
             if name.startswith("torch.Tensor.") and hasattr(INHERITED, name[13:]) and not installed(now[name]):
                 self.note("patches", "replaces %s %s" % (name, when))
         self.known = now
+        for owner in (*(sys.modules.get(name) for name in FOREIGN), *(m for m in list(sys.modules.values()) if ours(m)), self):
+            for k, f in list(vars(owner).items()) if owner is not None else ():
+                if type(f) is FUNCTION and f.__code__.co_filename == self.file:
+                    Watch.note(self, "patches", "replaces %s.%s %s" % (getattr(owner, "__name__", "the judge"), k, when))
+        if torch.get_default_dtype() is not torch.float32:
+            self.note("patches", "changes the default dtype %s" % when)
+            torch.set_default_dtype(torch.float32)
 
     # A call.
 
@@ -213,6 +224,8 @@ class Watch:
         except BaseException as e:
             self.on = False
             self.note("raises", self.told(e))
+            if isinstance(e, SystemExit):
+                self.note("exits", "ends its process instead of returning: SystemExit")
             if not isinstance(e, Exception):
                 raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
             raise
@@ -289,6 +302,15 @@ class Watch:
         text = lines[-1] if isinstance(e, SyntaxError) else lines[0]
         lines = [f for f in extract_tb(e.__traceback__) if os.path.realpath(f.filename) == self.file]
         return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, lines[-1].line) if lines else text
+
+
+FUNCTION = type(lambda: None)
+HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+def ours(module):
+    place = getattr(module, "__dict__", {}).get("__file__")
+    return isinstance(place, str) and os.path.dirname(os.path.realpath(place)) == HERE
 
 
 def functions():

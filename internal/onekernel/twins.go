@@ -1,0 +1,78 @@
+package onekernel
+
+import (
+	"math/cmplx"
+
+	"plumb/internal/draw/choice"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// usual is how large an element may be that a twin of other values keeps: what only
+// arguments beyond are forgiven, or blamed for, is not told of it.
+const usual = 8
+
+// keeping are what a twin keeps of a tensor of some length, by which a kernel may know its
+// arguments again: the first three quarters, the first element, the first half, the ends and
+// the middle, all but one element.
+var keeping = []func(length, drawn int) func(k int) bool{
+	func(length, _ int) func(int) bool { return func(k int) bool { return k < max(1, 3*length/4) } },
+	func(int, int) func(int) bool { return func(k int) bool { return k == 0 } },
+	func(length, _ int) func(int) bool { return func(k int) bool { return k < max(1, length/2) } },
+	func(length, _ int) func(int) bool {
+		return func(k int) bool { return k == 0 || k == length/2 || k == length-1 }
+	},
+	func(_, drawn int) func(int) bool { return func(k int) bool { return k != drawn } },
+}
+
+// twins are the numbers of the calls that follow case i in the same memory: after the first
+// case more than any warm-up has, after every third other one one.
+func twins(i int) []int {
+	switch {
+	case i == 0:
+		return []int{1, 2, 3, 4, 5}
+	case i%3 == 1:
+		return []int{1 + i/3}
+	}
+	return nil
+}
+
+// twin is a case of the same sizes and layout in the same memory with other values, but for
+// a sample of each tensor: what a kernel that remembers its calls takes for the one before.
+// That of a case of ties has the same values in other places, so that sums are the same.
+func (m *maker) twin(c *Case, n int) (*Case, error) {
+	t := *c
+	t.Key, t.again = choice.Derive(c.Key, uint64(n)), true
+	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven && t.Regime != Ties {
+		t.Regime = Usual
+	}
+	if err := m.rewrite(&t); err != nil {
+		return nil, err
+	}
+	for i := range t.program.Inputs {
+		in, was := &t.program.Inputs[i], &c.program.Inputs[i]
+		if in.Fill.Dist == program.Literal || !in.DType.IsFloat() || tensor.NumElements(in.Shape) == 0 {
+			continue
+		}
+		data, old := elementsOf(in), elementsOf(was)
+		keeps := keeping[n%len(keeping)](data.Len(), int(t.keyOf(i)%uint64(data.Len())))
+		for k := range data.Len() {
+			was := old.At(k)
+			switch {
+			case t.Regime == Ties:
+				data.Set(k, old.At((k+1)%data.Len()))
+			case keeps(k) && (t.Regime == c.Regime || cmplx.Abs(was) <= usual):
+				data.Set(k, was)
+			}
+		}
+		in.Fill = program.Fill{Dist: program.Literal, Data: data}
+	}
+	return &t, t.program.Validate()
+}
+
+// elementsOf are those of an input, without its layout.
+func elementsOf(in *program.Input) *tensor.Tensor {
+	plain := *in
+	plain.Strides = nil
+	return plain.Materialize()
+}

@@ -1,0 +1,121 @@
+package onekernel
+
+import (
+	"math/cmplx"
+	"slices"
+	"testing"
+
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// TestTwins: a call in the memory of the one before has its sizes and first elements,
+// and other values.
+func TestTwins(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F32)
+	c := cases(t, m, 1)[0]
+	twin, err := m.twin(c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := elements(c.program), elements(twin.program)
+	if len(a) != len(b) || a[0] != b[0] || slices.Equal(a, b) || !twin.again {
+		t.Errorf("%d elements from %v, %d from %v, again=%v", len(a), a[0], len(b), b[0], twin.again)
+	}
+}
+
+// TestTwinsKeepNothingUnusual: of a case of NaN and infinities none is in a twin whose
+// values are called usual.
+func TestTwinsKeepNothingUnusual(t *testing.T) {
+	m := makerOf(t, "x: float[N]", tensor.F32)
+	for _, c := range cases(t, m, len(first)) {
+		for n := range keeping {
+			twin, err := m.twin(c, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if twin.Regime == Usual && slices.ContainsFunc(elements(twin.program), func(v complex128) bool { return !(cmplx.Abs(v) <= usual) }) {
+				t.Errorf("the twin of %s has %v", c, elements(twin.program))
+			}
+		}
+	}
+}
+
+// TestTwinsKeepSamples: of the calls that follow the first one, each has other values, one
+// has all of the old ones but one, one the old ends.
+func TestTwinsKeepSamples(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F32)
+	c := cases(t, m, 1)[0]
+	was := elements(c.program)
+	ends, allButOne := false, false
+	for _, n := range twins(0) {
+		twin, err := m.twin(c, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, differ := elements(twin.program), 0
+		for k := range was {
+			if was[k] != now[k] {
+				differ++
+			}
+		}
+		if differ == 0 {
+			t.Errorf("twin %d has the values of the call before", n)
+		}
+		allButOne = allButOne || differ == 1
+		ends = ends || differ > 1 && now[0] == was[0] && now[len(now)-1] == was[len(was)-1]
+	}
+	if !ends || !allButOne {
+		t.Errorf("ends %v, all but one %v", ends, allButOne)
+	}
+}
+
+// TestTwinsOfTiesHaveTheirSum: by which a kernel may know its arguments again.
+func TestTwinsOfTiesHaveTheirSum(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F32)
+	all := cases(t, m, tenth)
+	at := slices.IndexFunc(all, func(c *Case) bool { return c.Regime == Ties && len(twins(c.Index)) > 0 })
+	if at < 0 {
+		t.Fatal("no case of ties among the first ten has a twin")
+	}
+	twin, err := m.twin(all[at], twins(at)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(values []complex128) (s complex128) {
+		for _, v := range values {
+			s += v
+		}
+		return s
+	}
+	a, b := elements(all[at].program), elements(twin.program)
+	if sum(a) != sum(b) || slices.Equal(a, b) {
+		t.Errorf("%v, then %v", a, b)
+	}
+}
+
+// TestPatterns: matrices drawn like triangular and symmetric examples are such.
+func TestPatterns(t *testing.T) {
+	for pattern, holds := range map[Pattern]func(row, column int, v, mirrored complex128) bool{
+		Lower:     func(row, column int, v, _ complex128) bool { return row >= column || v == 0 },
+		Upper:     func(row, column int, v, _ complex128) bool { return row <= column || v == 0 },
+		Diagonal:  func(row, column int, v, _ complex128) bool { return row == column || v == 0 },
+		Symmetric: func(_, _ int, v, mirrored complex128) bool { return v == mirrored },
+	} {
+		in := program.Input{DType: tensor.F32, Shape: []int{2, 5, 5}, Fill: program.Fill{Dist: program.Normal, Hi: 1, Key: 7}}
+		in.Fill = pattern.fill(&in)
+		x, other := in.Materialize(), 0
+		for k := range x.Len() {
+			row, column := k/5%5, k%5
+			if !holds(row, column, x.At(k), x.At(k/25*25+column*5+row)) {
+				t.Errorf("%s: %v at %d, %d", pattern, x.At(k), row, column)
+			}
+			if x.At(k) != 0 {
+				other++
+			}
+		}
+		if other < 10 {
+			t.Errorf("%s: %d elements are not 0", pattern, other)
+		}
+	}
+}
