@@ -104,12 +104,18 @@ func TestOperatorChecksRun(t *testing.T) {
 
 var mention = regexp.MustCompile("(?m)(?:^|`)(?:go run \\./cmd/plumb|plumb)((?: +[^`#\n ]+)*)")
 
+// shellWord is a word of a command line, quoted in part or not.
+var shellWord = regexp.MustCompile(`(?:'[^']*'|\S)+`)
+
 // TestDocumentedCommandsExist parses every command line of the documents.
 func TestDocumentedCommandsExist(t *testing.T) {
 	seen := 0
 	for _, name := range []string{"README.md", "ARCHITECTURE.md", "docs/operator-checks.md"} {
 		for _, m := range mention.FindAllStringSubmatch(document(t, name), -1) {
-			args := strings.Fields(m[1])
+			var args []string
+			for _, word := range shellWord.FindAllString(m[1], -1) {
+				args = append(args, strings.ReplaceAll(word, "'", ""))
+			}
 			cmd, rest, err := newRoot().Find(args)
 			if err == nil && len(args) > 0 && cmd.Name() == "plumb" {
 				err = pflag.ErrHelp

@@ -60,9 +60,6 @@ def stopped(x):
 
 def ones(x):
     return x * 0 + 1
-
-def lazy(x):
-    return torch.ones(1, dtype=x.dtype).expand_as(x)
 `
 
 // TestTimesThatNobodyFools: a kernel that is right has times at each size of a sweep; one
@@ -85,15 +82,8 @@ func TestTimesThatNobodyFools(t *testing.T) {
 	if r := run("stale", "reference", "N=1024"); r.Verdict != onekernel.Cheats || len(r.Time.Points) > 0 || r.Time.Refused == "" {
 		t.Errorf("stale: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
 	}
-	for name, want := range map[string]string{"stopped": "", "lazy": "memory gives"} {
-		against, size := "reference", "N=65536"
-		if name == "lazy" {
-			against, size = "ones", "N=1024..1048576"
-		}
-		r := run(name, against, size)
-		if n := len(r.Time.Points); r.Verdict != onekernel.Right || n == 0 || r.Time.Points[n-1].Refused == "" || !strings.Contains(r.Time.Points[n-1].Refused, want) || r.Time.Points[n-1].Warm != nil {
-			t.Errorf("%s: %s, %+v, %+v", name, r.Verdict, r.Reasons, r.Time)
-		}
+	if r := run("stopped", "reference", "N=1024"); r.Verdict != onekernel.Cheats || r.Time.Refused == "" || len(r.Reasons) == 0 || r.Reasons[0].Kind != "patches" {
+		t.Errorf("stopped: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
 	}
 	wrong := kernelReport(t, python, timedSource, "k.py::ones", "--against", "k.py::reference", "--inputs", "x: f32[N]", "-n", "2", "--time")
 	if wrong.Time == nil || wrong.Time.Refused == "" || len(wrong.Time.Points) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,8 +42,13 @@ func like(name string, among []string) string {
 	return fmt.Sprintf(" (is it %s?)", at)
 }
 
-// completes adds what a shell completes: operators, tests and subjects.
+// completes adds what a shell completes: operators, tests and subjects. Cobra keeps the
+// flags of it for ever, and with them all that a command has in memory, so that only
+// who is asked to complete has it.
 func completes(root *cobra.Command) {
+	if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
+		return
+	}
 	for cmd := range commandsOf(root) {
 		for _, name := range []string{"reference", "candidate", "backend"} {
 			if cmd.Flags().Lookup(name) != nil {

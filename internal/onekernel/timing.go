@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -145,7 +146,7 @@ func (s *Session) point(ctx context.Context, c *Case) (*Point, error) {
 			}
 		}
 		r, err := s.one(ctx, &fresh)
-		if err != nil || r == nil {
+		if err != nil || r == nil || !maps.Equal(fresh.Sizes, c.Sizes) { // of fewer elements than what is held
 			return nil, err
 		}
 		if len(r.problems) > 0 {
