@@ -196,7 +196,7 @@ func (a *apart) judge(ctx context.Context, units []ledger.Unit, done func(ledger
 		case err != nil:
 			return unlessEnded(ctx, err)
 		case t.Error != "" || t.Exit != 0:
-			a.at.dead = true
+			_ = a.at.lost()
 			return unlessEnded(ctx, &exitError{t.Exit, errors.New(t.Error)})
 		case t.Last != nil:
 			a.at.last = t.Last
