@@ -54,7 +54,7 @@ func TestKernels(t *testing.T) {
 		}
 		var quick []string
 		if !all {
-			quick = []string{"-n", "24"} // more than the first draws
+			quick = []string{"-n", "12"} // more than the first draws
 		}
 		t.Run(e.name(), func(t *testing.T) { e.run(t, python, quick) })
 	}

@@ -71,7 +71,7 @@ func TestMinImplemented(t *testing.T) {
 	}{
 		{"--fname relu --forward --candidate " + worker + " --min-implemented 100%", exitAligned},
 		{"--fname relu --candidate " + worker + " --min-implemented 15", exitAligned},
-		{"--fname relu --candidate " + worker + " --min-implemented 16", exitNothing},
+		{"--fname relu --candidate " + worker + " --min-implemented 100", exitNothing},
 		{"--fname relu,sort --candidate " + worker + " --min-implemented 0.9", exitNothing},
 		{"--fname relu,sort --candidate " + broken + " --min-implemented 90%", exitFindings},
 	} {

@@ -34,8 +34,8 @@ func TestPublishWantsAPathWithADot(t *testing.T) {
 }
 
 // TestPublishedBuilds renames a copy of this module, compiles what tells its path to
-// others and what an example needs, and wants every import of the rest to be there and
-// none of the old path.
+// others, and wants every import of the rest and of the examples to be there and none of
+// the old path.
 func TestPublishedBuilds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds everything under another path")
@@ -50,7 +50,7 @@ func TestPublishedBuilds(t *testing.T) {
 	for _, c := range []struct{ folder, command string }{
 		{".", "go list -test -deps ./..."},
 		{".", "go vet ./internal/opgen ./internal/find/bundle"},
-		{"examples/gotest", "go vet ./..."},
+		{"examples/gotest", "go list -test -deps ./..."},
 		{"examples/userop", "go list -test -deps ./..."},
 		{"examples/conformkit", "go list -test -deps ./..."},
 		{"internal/asmgen", "go list -test -deps ./..."},
