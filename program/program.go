@@ -191,6 +191,22 @@ func (p *Program) ID() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Form returns the canonical text without what it says of elements: the seed and
+// the fills. Programs of one form differ in their elements alone.
+func (p *Program) Form() string {
+	q := *p
+	q.Seed = 0
+	q.Inputs = slices.Clone(p.Inputs)
+	for i := range q.Inputs {
+		q.Inputs[i].Fill = Fill{}
+	}
+	q.Backward = slices.Clone(p.Backward)
+	for i := range q.Backward {
+		q.Backward[i].Cotangent = Fill{}
+	}
+	return q.String()
+}
+
 // Refs calls f for every name that the argument v refers to.
 func Refs(v any, f func(Ref)) {
 	switch v := v.(type) {

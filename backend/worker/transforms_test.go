@@ -129,9 +129,10 @@ func TestTransformsLack(t *testing.T) {
 }
 
 // TestCompiledTogether: cases of one request are compiled as one function, and
-// each has the outcome that it has alone, though one cannot be compiled.
+// each has the outcome that it has alone, though one cannot be compiled and two have
+// one program.
 func TestCompiledTogether(t *testing.T) {
-	w := transforming(t)
+	w := transforming(t, "compileonce")
 	in, err := w.In("compile")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,10 @@ func TestCompiledTogether(t *testing.T) {
 	within := new(builder).in("x", f32([]int{2}, 1, -2), true).call("y", "torch.exp", ref("x"))
 	within.p.Calls[0].Scopes = []*program.Scope{{Target: "torch.no_grad"}}
 	refused := new(builder).in("x", f32([]int{2}, 1, -2), false).call("y", "torch.reshape", ref("x"), int64(3))
-	builders := []*builder{trained(), within, refused, trained()}
+	other := trained() // of the same program: other elements, other parameters
+	other.inputs[0] = f32([]int{2, 3}, 4, 0.25, -1, 3, -2, 8)
+	other.p.Seed = 7
+	builders := []*builder{trained(), within, refused, other}
 	var jobs []*backend.Job
 	for _, b := range builders {
 		jobs = append(jobs, b.job())
@@ -152,7 +156,7 @@ func TestCompiledTogether(t *testing.T) {
 		t.Skip("needs a C++ compiler: ", outs[0].Message)
 	}
 	for _, i := range []int{0, 3} {
-		if names := differing(runOK(t, w, trained()), outs[i]); names != nil {
+		if names := differing(runOK(t, w, builders[i]), outs[i]); names != nil {
 			t.Errorf("case %d: %v", i, names)
 		}
 	}

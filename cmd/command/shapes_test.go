@@ -5,7 +5,6 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
-	"plumb/program"
 )
 
 const sharedTest = `
@@ -14,21 +13,6 @@ def test_shared():
     x = random_tensor(ndim=random(1, 5), dim0=random(1, 6), dim1=random(1, 9))
     return torch.sum(x * random(0.0, 1.0).to(float), dim=random(0, 1).to(int), keepdim=random_bool())
 `
-
-// outline is a program without what is said of its elements.
-func outline(p *program.Program) string {
-	q := *p
-	q.Seed = 0
-	q.Inputs = append([]program.Input{}, p.Inputs...)
-	for i := range q.Inputs {
-		q.Inputs[i].Fill = program.Fill{}
-	}
-	q.Backward = append([]program.Backward{}, p.Backward...)
-	for i := range q.Backward {
-		q.Backward[i].Cotangent = program.Fill{}
-	}
-	return q.String()
-}
 
 // TestFewShapesAreDrawn: cases share programs, not elements, where a candidate says
 // that compiling is dear or the command line does.
@@ -55,7 +39,7 @@ func TestFewShapesAreDrawn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			outlines[outline(p)], whole[p.String()] = true, true
+			outlines[p.Form()], whole[p.String()] = true, true
 		}
 		if len(outlines) > c.want || c.want > choice.Few && len(outlines) <= choice.Few || len(whole) != choice.Round {
 			t.Errorf("--shapes %q, compiles %v: %d programs of %d cases, %d outlines, want %d", c.given, c.compiles, len(whole), choice.Round, len(outlines), c.want)

@@ -11,9 +11,10 @@ import (
 const Together = "together"
 
 // In the mode of Together, what several lanes ask for while all instances are busy
-// is one exchange of up to gathered jobs, and there are so many lanes for each that
-// would keep the instances busy. PyTorch's inductor compiles 32 cases as one function
-// in the time of two alone; fewer stay well within the time that a case has.
+// is one exchange of up to gathered programs, however many jobs differ in their
+// elements alone, and there are so many lanes for each that would keep the instances
+// busy. PyTorch's inductor compiles 32 cases as one function in the time of two
+// alone; fewer stay well within the time that a case has.
 const (
 	gathered  = 16
 	gatherers = 16
@@ -25,6 +26,7 @@ func (d *described) together() bool { return d.info.Features[Together] == d.name
 type request struct {
 	mode     int
 	jobs     []*backend.Job
+	forms    []string // of their programs
 	outcomes []*backend.Outcome
 	err      error
 	done     chan struct{}
@@ -33,6 +35,9 @@ type request struct {
 // gather runs jobs with those of the other lanes that wait.
 func (p *pool) gather(ctx context.Context, mode int, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	r := &request{mode: mode, jobs: jobs, done: make(chan struct{})}
+	for _, j := range jobs {
+		r.forms = append(r.forms, j.Program.Form())
+	}
 	p.mu.Lock()
 	p.waiting = append(p.waiting, r)
 	p.mu.Unlock()
@@ -54,13 +59,16 @@ func (p *pool) gather(ctx context.Context, mode int, jobs []*backend.Job) ([]*ba
 }
 
 // next takes the first of the requests that wait, and those after it in its mode
-// that fit in its exchange.
+// whose programs fit in its exchange.
 func (p *pool) next() []*request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, jobs := 0, 0
+	n, forms := 0, map[string]bool{}
 	for _, r := range p.waiting {
-		if jobs += len(r.jobs); n > 0 && (jobs > gathered || r.mode != p.waiting[0].mode) {
+		for _, form := range r.forms {
+			forms[form] = true
+		}
+		if n > 0 && (len(forms) > gathered || r.mode != p.waiting[0].mode) {
 			break
 		}
 		n++

@@ -90,6 +90,21 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// TestExchangesHoldPrograms: cases that differ in their elements alone count once.
+func TestExchangesHoldPrograms(t *testing.T) {
+	var p pool
+	for i := range gathered + 1 {
+		var r request
+		for seed := range 5 {
+			r.forms = append(r.forms, (&program.Program{Name: string(rune('a' + i)), Seed: uint64(seed)}).Form())
+		}
+		p.waiting = append(p.waiting, &r)
+	}
+	if n := len(p.next()); n != gathered || len(p.waiting) != 1 {
+		t.Errorf("an exchange of %d programs, which leaves %d", n, len(p.waiting))
+	}
+}
+
 // TestLanesOfTogether: tests of one case each meet in the exchanges of one
 // instance, and each case has its own verdict.
 func TestLanesOfTogether(t *testing.T) {
