@@ -59,6 +59,7 @@ type Case struct {
 	sig     *Signature
 	program *program.Program
 	again   bool    // in the memory of the case before
+	still   bool    // by the clock of the kernel's import
 	eval    bool    // of a model, which is in training else
 	test    int     // of a task: whose arguments the case has
 	own     bool    // of a task: with all of them as they are
@@ -83,8 +84,13 @@ var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
 	{-1, Usual, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {5, ZeroRows, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
-	{1, Usual, Contiguous}, {513, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
+	{1, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
+
+// long is the size of a symbol in focus with which a tensor has more elements than 16
+// bits count, and threads are at work at the same time: below the 64 kB to which
+// kernels limit a row. One that is alone has alone elements.
+const long, alone = 11003, 70001
 
 // round reports whether all sizes are to be multiples of 8, as some kernels demand:
 // where the size in focus is a power of two.
@@ -230,7 +236,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	if len(rows) > 0 {
 		focus = rows[i/4%len(rows)]
 	}
-	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling || try > 4) {
+	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling && s.size != long || try > 4) {
 		focus = m.other(symbols, i/4*2+i%2, try)
 		if i >= tenth && try <= 4 && 0 < size && size < blocks && !s.round() {
 			size = beyond[src.Index(len(beyond))]
@@ -241,6 +247,13 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	for k, name := range symbols {
 		n := int(src.Int(1, 6))
 		switch {
+		case s.size == long && k != focus:
+			n = 1
+			if k == (focus+1)%len(symbols) {
+				n = 6
+			}
+		case s.size == long && len(symbols) == 1:
+			n = alone
 		case k == focus && size >= 0:
 			n = size
 		case k == second:

@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"testing"
@@ -105,6 +106,18 @@ func TestShortRowsFarFromZero(t *testing.T) {
 		return c.Regime == Offset && c.DType == tensor.F32 && c.width() > 4 && c.width() < 32
 	}) {
 		t.Error("there are none")
+	}
+}
+
+// TestMoreElementsThan16BitsCount: a tensor has them in one of the first draws, whose rows
+// are within 64 kB.
+func TestMoreElementsThan16BitsCount(t *testing.T) {
+	for _, inputs := range []string{"x: float[N]", "x: float[B,N]", "x: float[B,S,N], w: float[N]"} {
+		if !slices.ContainsFunc(cases(t, makerOf(t, inputs, tensor.F32), len(first)), func(c *Case) bool {
+			return tensor.NumElements(c.program.Inputs[0].Shape) > math.MaxUint16 && (len(c.Sizes) == 1 || c.width() < 1<<14)
+		}) {
+			t.Errorf("%s: there are none", inputs)
+		}
 	}
 }
 

@@ -75,12 +75,33 @@ func (r *result) roundingOf(w verdict.Where) float64 {
 // terms are multiplied or summed, what overflows on the way, or vanishes, follows from the
 // order of operations and from the accumulator, which nothing asks of a kernel.
 // Neither does a gradient of finite arguments through a result that overflows: it is
-// 0·∞ for one formula and not for another. Dtypes and shapes are held to always.
+// 0·∞ for one formula and not for another. Dtypes and shapes are held to always, and
+// so are results that are elements of the arguments: nothing is computed there.
 func (s *Session) overflows(r *result) bool {
 	if !r.differsIn(compare.Distance, compare.NonFinite) {
 		return false
 	}
-	return !s.pointwise && (r.Regime == Extremes || nearEnd(r.ref)) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
+	atEnds := r.Regime == Extremes || nearEnd(r.ref)
+	return !s.pointwise && atEnds && (gradientOnly(r) || !r.selects()) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
+}
+
+// selects reports whether every element of the reference's result is one of an argument,
+// as those of a sort or a maximum are.
+func (r *result) selects() bool {
+	given := map[complex128]bool{}
+	for _, t := range backend.NewJob(r.program).Inputs {
+		for i := range t.Len() {
+			given[t.At(i)] = true
+		}
+	}
+	return !anywhere(r.ref, func(t *tensor.Tensor) bool {
+		for i := range t.Len() {
+			if !given[t.At(i)] {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // differsIn reports whether a case differs, and by these rules alone.

@@ -643,9 +643,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return s.one(ctx, c)
 	}
 	r.evenSeconds()
-	r.verdict, err = s.judge.Judge(ctx, job, r.ref, r.kernel, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
-		return backend.RunBatch(ctx, s.reference, jobs)
-	})
+	r.verdict, err = s.judge.Judge(ctx, job, r.ref, r.kernel, s.asks)
 	if err != nil {
 		return nil, err
 	}

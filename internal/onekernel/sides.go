@@ -10,6 +10,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/worker"
 	"plumb/internal/draw/choice"
+	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
@@ -34,7 +35,7 @@ func (s *Session) shape(ctx context.Context, c *Case) (*backend.Outcome, error) 
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": s.guard(c), "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
+		"guard": s.guard(c), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -146,6 +147,19 @@ func (s *Session) remembers(ctx context.Context, r *result) (bool, error) {
 	differs := o.Status == backend.OK && !slices.EqualFunc(all(o), all(r.kernel), sameBits)
 	s.remembered = &differs
 	return differs, nil
+}
+
+// clocked reports whether the kernel's result is right by the clock of its import.
+func (s *Session) clocked(ctx context.Context, r *result) (bool, error) {
+	early := *r.Case
+	early.still = true
+	job := backend.NewJob(r.program)
+	o, _, err := s.tryKernel(ctx, &early, job)
+	if err != nil || o.Status != backend.OK {
+		return false, err
+	}
+	v, err := s.judge.Judge(ctx, job, r.ref, o, s.asks)
+	return err == nil && v.Word == verdict.Aligned, err
 }
 
 // all lists the tensors of results.

@@ -333,9 +333,7 @@ func (t *timer) compare(ctx context.Context, r *result, job *backend.Job, got *b
 	s := t.s
 	again := &result{Case: r.Case, kernel: valuesOf(got), ref: valuesOf(r.ref), slack: r.slack}
 	var err error
-	again.verdict, err = s.judge.Judge(ctx, job, again.ref, again.kernel, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
-		return backend.RunBatch(ctx, s.reference, jobs)
-	})
+	again.verdict, err = s.judge.Judge(ctx, job, again.ref, again.kernel, s.asks)
 	if err != nil {
 		return err
 	}

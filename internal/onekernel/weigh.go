@@ -45,7 +45,7 @@ type finding struct {
 // words say to which verdict a kind of evidence leads; a kind that is not here is a
 // wrong result.
 var words = map[string]Word{
-	"patches": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "counts": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
+	"patches": Cheats, "clock": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "counts": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
 	"signal": Unsafe, "memory": Unsafe, "race": Unsafe,
 	"refuses": Limited, "oom": Limited,
 	"delegates": Delegation,
@@ -69,11 +69,14 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		s.add(f)
 	}
 	var decoys []string
+	clock := "" // how it is read
 	for _, e := range r.seen.Evidence {
 		switch {
 		case e[0] == "raises", e[0] == "buffer" && r.sharesOutput():
 		case e[0] == "decoy":
 			decoys = append(decoys, e[1])
+		case e[0] == "clock":
+			clock = e[1]
 		default:
 			say(e[0], e[1])
 		}
@@ -117,6 +120,15 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		spoilt, err := s.spoils(ctx, r)
 		if err != nil {
 			return err
+		}
+		if clock != "" {
+			early, err := s.clocked(ctx, r)
+			if err != nil {
+				return err
+			}
+			if early {
+				say("clock", clock+", and computes early alone")
+			}
 		}
 		if spoilt {
 			say("spoils", "changes its arguments, so that a reference that ran after it would agree")
@@ -198,10 +210,13 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 	same := *r.kernel
 	same.Slots = slices.DeleteFunc(slices.Clone(same.Slots), func(slot backend.Slot) bool { return slot.Part != backend.PartValue })
 	ref.Slots = nil
-	v, err := s.judge.Judge(ctx, job, ref, &same, func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
-		return backend.RunBatch(ctx, s.reference, jobs)
-	})
+	v, err := s.judge.Judge(ctx, job, ref, &same, s.asks)
 	return err == nil && (v.Word == verdict.Aligned || v.Kind == verdict.RequiresGrad), err
+}
+
+// asks has the reference answer the judge.
+func (s *Session) asks(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+	return backend.RunBatch(ctx, s.reference, jobs)
 }
 
 // Slack is how many times the error bound of the reference's own way to a result, or

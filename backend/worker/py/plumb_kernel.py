@@ -38,12 +38,16 @@ class Trial(plumb_torch.Run):
         return [(k, x) for k, x in enumerate(self.env) if isinstance(x, torch.Tensor)]
 
     def differentiate(self, indices, cotangents):
+        given = [(x, self.elements(x)) for x in self.env[:len(self.case["inputs"])]] if ON_TRIAL else ()
         try:
             super().differentiate(indices, cotangents)
         except Exception:
             raise
         except BaseException as e:  # as in the forward pass: Triton's layer stops a call that is too slow
             raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
+        for k, (x, was) in enumerate(given):
+            if self.elements(x) != was:
+                subject.watch.note("overwrites", "its backward pass overwrites argument %d" % k)
 
     def inputs(self):
         super().inputs()
@@ -110,7 +114,7 @@ class Subject:
     def prepare(self, told):
         self.timed = told.get("timed")
         self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
-        self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0))
+        self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False))
         if self.kernel is not None:
             self.kernel.prepare(told)
             if ON_TRIAL and getattr(self.kernel, "out", None):

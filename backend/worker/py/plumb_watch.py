@@ -30,6 +30,8 @@ SPYING = {
     "os.fork": "forks the process", "os.forkpty": "forks the process", "os.kill": "sends a signal", "os.exec": "replaces the process",
     "socket.connect": "opens a connection",
 }
+BENEATH = ("open", "open64", "openat", "fopen", "read", "pread", "syscall", "ptrace", "process_vm_readv", "process_vm_writev", "fork", "vfork", "kill",
+           "socket", "connect", "mprotect", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
 PEEKED = ("/proc/",)
 OUTWARD = {
@@ -39,10 +41,11 @@ OUTWARD = {
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 STANDARD = os.path.dirname(os.__file__)  # of Python's own library
 PACKAGES = ("site-packages", "dist-packages")
-SAFE = ("linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
+SAFE = ("ctypes/__init__.py", "linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda,
            "torch.random": torch.random, "torch.linalg": torch.linalg, "torch.special": torch.special, "torch.nn.Module": torch.nn.Module}
+CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
 FOREIGN = ("numpy", "numpy.testing", "numpy.linalg", "json", "struct", "pickle", "math", "copy", "hashlib", "io", "subprocess", "statistics",
            "torch.autograd", "torch.nn", "torch.utils.benchmark", "torch.utils.data")  # in which nothing is of a kernel's file
 INHERITED = Tensor.__mro__[1]  # whose methods a patch of torch.Tensor hides
@@ -50,6 +53,7 @@ POISON = b"\x7e"  # what malloc fills new memory with under MALLOC_PERTURB_=129
 GHOSTS = 3  # calls that are made again without launches: all of them have to give the same
 TELLING = 32  # elements of a result that say something by being the same
 GRACE = 100  # milliseconds in which a pool's thread that has given its result comes to wait again
+HOUR = 3600  # seconds that the clock goes on between calls
 KEPT = 3  # calls whose results are looked at again
 
 
@@ -118,6 +122,23 @@ def warm():
     recorded(lambda: torch.zeros(1))
 
 
+class Clock:
+    """Has Python's clocks go on by hours between calls, and tells who reads them: an
+    honest kernel that does takes differences within a call."""
+
+    def __init__(self, asked):
+        self.ahead, self.asked = 0, asked
+        for name in CLOCKS:
+            setattr(time, name, self.of(name, getattr(time, name), 10 ** 9 if name.endswith("_ns") else 1))
+
+    def of(self, name, read, unit):
+        def clock():
+            self.asked(name)
+            return read() + self.ahead * unit
+
+        return clock
+
+
 class Watch:
     def __init__(self, file):
         self.file = os.path.realpath(file) if file else ""
@@ -126,6 +147,7 @@ class Watch:
         self.sealed, self.builds, self.elements = False, "", 0
         self.ghosts, self.same, self.copied = 0, 0, False
         self.elsewhere = []  # operators of other threads
+        self.clock = Clock(self.asks)
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -144,11 +166,12 @@ class Watch:
             return self.outward(event, args)
         opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
         framed = event == "object.__getattr__" and self.on and args[1] in FRAMES
-        if not self.on or not (opened or framed or event in SPYING):
+        beneath = event == "ctypes.dlsym" and self.on and args[1] in BENEATH
+        if not self.on or not (opened or framed or beneath or event in SPYING):
             return
         self.on = False  # looking at frames is an event too
         if self.by_kernel():
-            self.note("spies", "opens %s" % args[0] if opened else "looks at its callers' frames" if framed else SPYING[event])
+            self.note("spies", "opens %s" % args[0] if opened else "looks at its callers' frames" if framed else "calls libc's %s" % args[1] if beneath else SPYING[event])
         self.on = True
 
     def outward(self, event, args):
@@ -169,6 +192,10 @@ class Watch:
         while frame is not None and frame.f_code.co_filename.endswith(SAFE):
             frame = frame.f_back
         return frame is not None and os.path.realpath(frame.f_code.co_filename) == self.file
+
+    def asks(self, name):
+        if self.on and self.sealed and os.path.realpath(getframe(2).f_code.co_filename) == self.file:
+            self.note("clock", "reads time.%s" % name)
 
     # The import of the kernel's file.
 
@@ -200,8 +227,9 @@ class Watch:
 
     # A call.
 
-    def prepare(self, record, order, seed):
+    def prepare(self, record, order, seed, still=False):
         self.record = record
+        self.clock.ahead = 0 if still else HOUR * self.calls
         if self.layer:
             self.layer.prepare(order, seed)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
