@@ -8,9 +8,10 @@ import (
 	"plumb/tensor"
 )
 
-// usual is how large an element may be that a twin of other values keeps: what only
-// arguments beyond are forgiven, or blamed for, is not told of it.
-const usual = 8
+// least and usual are how small, but for 0, and how large an element may be that a twin of
+// other values keeps: what only arguments beyond are forgiven, or blamed for, is not told
+// of it.
+const least, usual = 1e-12, 8
 
 // keeping are what a twin keeps of a tensor of some length, by which a kernel may know its
 // arguments again: the first three quarters, the first element, the first half, the ends and
@@ -61,7 +62,7 @@ func (m *maker) twin(c *Case, n int) (*Case, error) {
 			switch {
 			case t.Regime == Ties:
 				data.Set(k, old.At((k+1)%data.Len()))
-			case keeps(k) && (t.Regime == c.Regime || cmplx.Abs(was) <= usual):
+			case keeps(k) && (t.Regime == c.Regime || was == 0 || least <= cmplx.Abs(was) && cmplx.Abs(was) <= usual):
 				data.Set(k, was)
 			}
 		}
