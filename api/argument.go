@@ -28,7 +28,7 @@ const (
 type MemoryFormat = tensor.MemoryFormat
 
 // Device names where a tensor lives, such as "cpu".
-type Device = op.Device
+type Device = op.DeviceName
 
 // NoInt stands for None in a list of ints that may have it, such as the
 // output size of adaptive pooling.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"plumb/op"
 )
 
 // Pass is one way of rewriting code into code of the same results, bit for bit.
@@ -62,14 +64,27 @@ type Options struct {
 	// used last; 0 for a default.
 	Keep int
 
+	// Device has the results, nil for the host; inputs and constants are moved there. Its
+	// calls run one by one on Stream, each result in memory of its own.
+	Device *op.Device
+	Stream int
+
 	tamper func(*plan, *Code)
 }
 
 // All stands for every pass and for Reuse in Options.Without.
 const All = "all"
 
+// WithoutPasses returns options of the same device that leave out every pass.
+func (o *Options) WithoutPasses() Options {
+	return Options{Without: []string{All}, Device: o.Device, Stream: o.Stream}
+}
+
+// hostPasses work on the host's memory.
+var hostPasses = []string{"fuse", "epilogue", Reuse}
+
 func (o *Options) takes(pass string) bool {
-	return !slices.Contains(o.Without, pass) && !slices.Contains(o.Without, All)
+	return (o.Device == nil || !slices.Contains(hostPasses, pass)) && !slices.Contains(o.Without, pass) && !slices.Contains(o.Without, All)
 }
 
 // Stage is what one pass did.
@@ -117,7 +132,7 @@ func Compile(code *Code, o Options) (*Compiled, error) {
 	if block == 0 {
 		block = defaultBlock
 	}
-	return &Compiled{Code: c, Stages: stages, plan: plan, block: block, watch: o.Watch}, nil
+	return &Compiled{Code: c, device: o.Device, stream: o.Stream, Stages: stages, plan: plan, block: block, watch: o.Watch}, nil
 }
 
 // broken says of a pass that it failed, at the node where that is known.

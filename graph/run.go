@@ -17,6 +17,8 @@ type Compiled struct {
 	block  int
 	watch  func()
 	arenas sync.Pool // of *[]byte: what earlier runs left
+	device *op.Device
+	stream int
 }
 
 // Memory returns what the plan expects.
@@ -45,8 +47,12 @@ func (c *Compiled) runFrom(seed uint64, drawn int, inputs []*tensor.Tensor) ([]*
 		r.arena = c.arena()
 		defer c.arenas.Put(r.arena)
 	}
-	for i, v := range c.Code.Inputs {
-		r.env[v.id] = inputs[i]
+	if inputs, err := c.placed(inputs); err != nil {
+		return nil, &Error{Graph: c.Code.Name, Err: err}
+	} else {
+		for i, v := range c.Code.Inputs {
+			r.env[v.id] = inputs[i]
+		}
 	}
 	var failed error
 	for i, n := range c.Code.Nodes {
@@ -66,6 +72,22 @@ func (c *Compiled) runFrom(seed uint64, drawn int, inputs []*tensor.Tensor) ([]*
 		out[i] = r.env[v.id]
 	}
 	return out, failed
+}
+
+// placed returns inputs where the graph runs.
+func (c *Compiled) placed(inputs []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	if c.device == nil {
+		return inputs, nil
+	}
+	move := tensor.Move{To: c.device, Stream: c.stream}
+	out := make([]*tensor.Tensor, len(inputs))
+	for i, t := range inputs {
+		var err error
+		if out[i], err = move.Tensor(t); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (c *Compiled) accepts(inputs []*tensor.Tensor) error {
@@ -109,13 +131,15 @@ type execution struct {
 func (r *execution) node(n *Node) error {
 	switch n.Kind {
 	case Constant:
-		r.env[n.Out[0].id] = n.Const
+		ts, err := r.placed([]*tensor.Tensor{n.Const})
+		if err != nil {
+			return err
+		}
+		r.env[n.Out[0].id] = ts[0]
 	case Apply:
 		return r.apply(n)
 	case Arrange:
-		t := tensor.NewStrided(n.source.DType(), n.source.Shape(), n.Out[0].Strides())
-		t.CopyFrom(r.env[n.source.id])
-		r.env[n.Out[0].id] = t
+		r.env[n.Out[0].id] = r.env[n.source.id].CloneStrided(n.Out[0].Strides())
 	case Fused:
 		return r.fused(n)
 	}
@@ -128,11 +152,11 @@ func (r *execution) apply(n *Node) error {
 	results := n.Out[:len(n.Out)-len(n.Mutated)]
 	for i, name := range n.Mutated {
 		v := n.Call.Args.Value(name).(*Value)
-		t := tensor.NewStrided(v.DType(), v.Shape(), v.Strides())
-		t.CopyFrom(r.env[v.id])
+		t := r.env[v.id].CloneStrided(v.Strides())
 		copies[v], r.env[n.Out[len(results)+i].id] = t, t
 	}
 	call := *n.Call
+	call.Device, call.Stream = r.device, r.stream
 	call.Args = mapped(call.Args, func(v *Value) op.Value {
 		if t := copies[v]; t != nil {
 			return t

@@ -54,8 +54,8 @@ type Value interface {
 	Strides() []int
 }
 
-// Device names where a tensor lives, such as "cpu".
-type Device string
+// DeviceName names where a tensor lives, such as "cpu".
+type DeviceName string
 
 // Kwarg is one argument given by keyword.
 type Kwarg struct {
@@ -266,9 +266,9 @@ func normaliseOne(k Kind, v any) (any, bool) {
 		return x, ok && x.Valid()
 	case KDevice:
 		if x, ok := v.(string); ok {
-			return Device(x), true
+			return DeviceName(x), true
 		}
-		return as[Device](v)
+		return as[DeviceName](v)
 	case KIndex:
 		if x, ok := v.(Index); ok {
 			return x, true
@@ -447,7 +447,7 @@ func TypeName(v any) string {
 		return "complex"
 	case string:
 		return "str"
-	case Device:
+	case DeviceName:
 		return "device"
 	case tensor.DType:
 		return "torch.dtype"

@@ -66,8 +66,12 @@ func (t *Table) Describer() Applier {
 }
 
 // Executor returns an applier that computes on *tensor.Tensor values.
-func (t *Table) Executor() Applier {
+func (t *Table) Executor() Applier { return t.executor(nil, 0) }
+
+// executor computes on a stream of a device; nil for where the tensors are.
+func (t *Table) executor(d *Device, stream int) Applier {
 	return applier{t, func(part *Call) ([]Value, error) {
+		part.Device, part.Stream = d, stream
 		ts, err := part.Execute()
 		vs := make([]Value, len(ts))
 		for i, t := range ts {
@@ -98,8 +102,8 @@ func (c *Call) inferParts() ([]Meta, error) {
 	return metas, err
 }
 
-func (c *Call) executeParts() ([]*tensor.Tensor, error) {
-	out, err := c.Parts(Builder{c.Def.table.Executor()})
+func (c *Call) executeParts(d *Device) ([]*tensor.Tensor, error) {
+	out, err := c.Parts(Builder{c.Def.table.executor(d, c.Stream)})
 	ts := make([]*tensor.Tensor, len(out))
 	for i, v := range out {
 		ts[i] = v.(*tensor.Tensor)

@@ -4,7 +4,6 @@
 package op
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -245,97 +244,4 @@ type Tol struct {
 	// Fractional says that terms are divided or have fractional weights, so
 	// that sums of integers are no integers.
 	Fractional bool
-}
-
-// Kernel is a candidate implementation. The first of the highest priority
-// whose predicate holds runs.
-type Kernel struct {
-	Name     string
-	When     Pred
-	Priority int
-	// Since is the first version of PyTorch that has a kernel for such a call on the
-	// CPU, such as "2"; "" where 1.13 has one too.
-	Since string
-	// Scratch returns the bytes of temporary memory that Run wants; nil means none.
-	Scratch func(a Args) int
-	// Reports says that Run calls Done.
-	Reports bool
-	Run     func(c *Run) error
-}
-
-// Run is one execution of a kernel: its arguments, whose tensors are
-// *tensor.Tensor, its results, allocated as Infer said with unspecified
-// contents, its temporary memory and the key of its random stream.
-type Run struct {
-	Args
-	Out     []*tensor.Tensor
-	Scratch []byte
-	Key     uint64 // of the random stream; see Random
-	// Done, where it is not nil, is told by a kernel that Reports of each range
-	// of elements of the first result, in the order of memory, once it changes
-	// them no more; the ranges make up the result. Calls may be concurrent.
-	Done func(lo, hi int)
-}
-
-// Pred is a predicate over the arguments that can say what it asks for.
-type Pred struct {
-	Text  string
-	Holds func(a Args) bool
-}
-
-// DTypeIn holds when a tensor argument has one of the dtypes.
-func DTypeIn(p TensorArg, ds ...tensor.DType) Pred {
-	var names []string
-	for _, d := range ds {
-		names = append(names, d.String())
-	}
-	return Pred{
-		Text:  fmt.Sprintf("dtype of %s in {%s}", p, strings.Join(names, ", ")),
-		Holds: func(a Args) bool { return a.Value(p) != nil && slices.Contains(ds, a.Value(p).DType()) },
-	}
-}
-
-// And holds when all of the predicates hold.
-func And(preds ...Pred) Pred {
-	var texts []string
-	for _, p := range preds {
-		texts = append(texts, p.Text)
-	}
-	return Pred{
-		Text: strings.Join(texts, " and "),
-		Holds: func(a Args) bool {
-			return !slices.ContainsFunc(preds, func(p Pred) bool { return !p.Holds(a) })
-		},
-	}
-}
-
-// Kernel returns the kernel that computes the call, or an error that lists
-// every candidate with the predicate that failed. Its class is that of
-// PyTorch's '"op" not implemented for' error.
-func (d *Def) Kernel(a Args) (*Kernel, error) {
-	var best *Kernel
-	for i := range d.Kernels {
-		k := &d.Kernels[i]
-		if (k.When.Holds == nil || k.When.Holds(a)) && (best == nil || k.Priority > best.Priority) {
-			best = k
-		}
-	}
-	if best != nil {
-		return best, nil
-	}
-	var failed []string
-	for _, k := range d.Kernels {
-		failed = append(failed, fmt.Sprintf("%s needs %s", k.Name, k.When.Text))
-	}
-	err := RuntimeError("no kernel for %s: %s", describe(a), strings.Join(failed, "; "))
-	err.Op = d.ID()
-	return nil, err
-}
-
-func describe(a Args) string {
-	var parts []string
-	for _, v := range a.AllValues() {
-		parts = append(parts, v.DType().String()+tensor.ShapeString(v.Shape()))
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
 }

@@ -15,23 +15,24 @@ func (c *Call) Execute() ([]*tensor.Tensor, error) {
 }
 
 // ExecuteInto is Execute with results that get makes, whose elements may be
-// anything. Views and compositions make their own.
+// anything. Views, compositions and calls on a device make their own.
 func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*tensor.Tensor, err error) {
 	defer c.named(&err)
+	d, err := c.place()
+	if err != nil {
+		return nil, err
+	}
 	if c.Def.Compose != nil {
-		return c.executeParts()
+		return c.executeParts(d)
 	}
 	if err := c.readable(); err != nil {
 		return nil, err
 	}
+	if d != nil {
+		return c.executeOn(d)
+	}
 	if c.Def.View != nil {
-		if c.Def.Reject != nil {
-			if err := c.Def.Reject(c.Args); err != nil {
-				return nil, err
-			}
-		}
-		t, err := c.Def.View(c.Args)
-		return []*tensor.Tensor{t}, err
+		return c.view()
 	}
 	metas, err := c.Infer()
 	if err != nil {
@@ -61,17 +62,34 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 	if k.Scratch != nil {
 		run.Scratch = make([]byte, k.Scratch(c.Args))
 	}
-	if err := k.Run(run); err != nil {
-		var rejection *Error
-		if errors.As(err, &rejection) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	if err := k.run(run); err != nil {
+		return nil, err
 	}
 	if c.Done != nil && !k.Reports {
 		c.Done(0, run.Out[0].Len())
 	}
 	return run.Out, nil
+}
+
+// view makes the result of a View operator.
+func (c *Call) view() ([]*tensor.Tensor, error) {
+	if c.Def.Reject != nil {
+		if err := c.Def.Reject(c.Args); err != nil {
+			return nil, err
+		}
+	}
+	t, err := c.Def.View(c.Args)
+	return []*tensor.Tensor{t}, err
+}
+
+// run runs the kernel; an error that is no rejection names it.
+func (k *Kernel) run(c *Run) error {
+	err := k.Run(c)
+	var rejection *Error
+	if err == nil || errors.As(err, &rejection) {
+		return err
+	}
+	return fmt.Errorf("kernel %s: %w", k.Name, err)
 }
 
 // maxBytes is the Limit of a call that has none.

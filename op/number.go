@@ -15,7 +15,7 @@ var ErrNoElements = errors.New("an argument that depends on the elements of a te
 func elementsOf(v any) (*tensor.Tensor, error) {
 	switch v := v.(type) {
 	case *tensor.Tensor:
-		return v, nil
+		return v.To(nil)
 	case interface {
 		Elements() (*tensor.Tensor, error)
 	}:

@@ -132,7 +132,7 @@ func toy(t *testing.T) *Table {
 		&Def{Sig: "fill(Tensor input, Scalar value=1) -> Tensor", More: []string{"fill(Tensor input) -> Tensor"}, Names: []string{"torch.fill", "Tensor.fill"},
 			Traits: NoGrad, Infer: same, Tol: tol, Kernels: []Kernel{
 				kernel("plain", 1, DTypeIn("input", tensor.F32, tensor.F64), 0),
-				kernel("better", 2, And(DTypeIn("input", tensor.F64), Pred{"rank 1", func(a Args) bool { return len(a.Value("input").Shape()) == 1 }}), 10),
+				kernel("better", 2, And(DTypeIn("input", tensor.F64), Pred{Text: "rank 1", Holds: func(a Args) bool { return len(a.Value("input").Shape()) == 1 }}), 10),
 			}},
 		&Def{Sig: "fill.dim(Tensor input, int dim, bool keepdim=False) -> Tensor", Names: []string{"torch.fill"}, Traits: NoGrad, Tol: tol,
 			Infer: func(Args) ([]Meta, error) { return nil, IndexError("dim out of range") }, Kernels: []Kernel{kernel("k", 3, Pred{}, 0)}},
@@ -170,7 +170,7 @@ func TestResolveAndExecute(t *testing.T) {
 		name, class, want string
 		args              []any
 	}{
-		{"torch.fill", "RuntimeError", "fill: no kernel for (int64[1]): plain needs dtype of input in {float32, float64}; better needs dtype of input in {float64} and rank 1", []any{tensor.New(tensor.I64, 1)}},
+		{"torch.fill", "RuntimeError", "fill: no kernel for (int64[1]): plain needs dtype of input in {float32, float64}; better needs dtype of input in {float64}", []any{tensor.New(tensor.I64, 1)}},
 		{"torch.fill", "IndexError", "fill.dim: dim out of range", []any{tensor.New(tensor.F32, 1), int64(0), true}},
 		{"torch.fill", "TypeError", "no signature accepts the arguments (Tensor, str); it has\n  fill(Tensor input, Scalar value=1) -> Tensor", []any{tensor.New(tensor.F32, 1), "x"}},
 	} {

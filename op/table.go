@@ -263,6 +263,10 @@ type Call struct {
 	// Done, where it is not nil, is called as that of Run is, whatever the
 	// kernel: at the end for all of the result where it does not report.
 	Done func(lo, hi int)
+	// Device has the results of a call without a tensor, and tensors of the host are
+	// moved there; nil leaves calls where their tensors are. Stream is the device's.
+	Device *Device
+	Stream int
 }
 
 const requiresGrad = BoolArg("requires_grad")

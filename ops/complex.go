@@ -148,7 +148,7 @@ func inferViewAsComplex(a op.Args) ([]op.Meta, error) {
 func viewViewAsComplex(a op.Args) (*tensor.Tensor, error) {
 	t := a.Tensor(arg.Input)
 	n := t.Dim() - 1
-	return tensor.FromBytes(complexOf(t.DType()), t.Shape()[:n], halved(t.Strides()[:n]), t.Offset()/2, t.Storage())
+	return t.As(complexOf(t.DType()), t.Shape()[:n], halved(t.Strides()[:n]), t.Offset()/2)
 }
 
 // complexOf returns the complex dtype of the components' dtype.
@@ -190,7 +190,7 @@ func checkParts(x, y op.TensorArg) func(op.Args) error {
 
 // asReal is a complex tensor as pairs of reals.
 func asReal(t *tensor.Tensor) *tensor.Tensor {
-	u, err := tensor.FromBytes(realOf(t.DType()), append(slices.Clone(t.Shape()), 2), append(doubled(t.Strides()), 1), 2*t.Offset(), t.Storage())
+	u, err := t.As(realOf(t.DType()), append(slices.Clone(t.Shape()), 2), append(doubled(t.Strides()), 1), 2*t.Offset())
 	if err != nil {
 		panic(err)
 	}

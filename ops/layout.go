@@ -644,12 +644,12 @@ func asStrided(a op.Args) (layout, error) {
 	room := tensor.Extent(v.Shape(), v.Strides())
 	if t, ok := v.(interface {
 		Offset() int
-		Storage() []byte
+		Room() int
 	}); ok {
 		if a.Has(arg.StorageOffset) {
 			l.offset -= t.Offset()
 		}
-		room = len(t.Storage())/v.DType().Size() - t.Offset()
+		room = t.Room()/v.DType().Size() - t.Offset()
 	}
 	if tensor.NumElements(l.shape) > 0 && l.offset+tensor.Extent(l.shape, l.strides) > room {
 		return layout{}, op.RuntimeError("setStorage: sizes %s, strides %s, storage offset %d are out of bounds for storage of %d elements",

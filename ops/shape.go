@@ -459,9 +459,7 @@ func viewOp(d *op.Def, rule func(op.Args) (layout, error)) *op.Def {
 // copied returns t's elements in row-major order under another layout.
 func copied(t *tensor.Tensor, l layout) *tensor.Tensor {
 	if slices.Equal(t.Shape(), l.shape) {
-		u := tensor.NewStrided(t.DType(), l.shape, l.strides)
-		u.CopyFrom(t)
-		return u
+		return t.CloneStrided(l.strides)
 	}
 	return t.Reshape(l.shape...)
 }
@@ -598,7 +596,7 @@ func targetType(a op.Args) tensor.DType {
 }
 
 func checkDevice(a op.Args) error {
-	if d, ok := a.Any(arg.Device).(op.Device); ok && d != "cpu" {
+	if d, ok := a.Any(arg.Device).(op.DeviceName); ok && d != "cpu" {
 		return op.RuntimeError("device '%s' is not available: argument 'device' must be 'cpu'", d)
 	}
 	return nil

@@ -122,7 +122,7 @@ func FromOp(v any) any {
 		return int64(v)
 	case op.Scalar:
 		return v.Any()
-	case op.Device:
+	case op.DeviceName:
 		return string(v)
 	case []int:
 		t := make(Tuple, len(v))

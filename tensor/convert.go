@@ -12,6 +12,10 @@ func copyConvert(dst, src *Tensor) {
 	if n == 0 {
 		return
 	}
+	if dst.on != nil || src.on != nil {
+		copyAcross(dst, src)
+		return
+	}
 	if dst.dtype == src.dtype && dst.IsContiguous() && src.IsContiguous() {
 		size := dst.dtype.Size()
 		copy(dst.storage[dst.offset*size:(dst.offset+n)*size], src.storage[src.offset*size:])

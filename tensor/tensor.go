@@ -22,6 +22,7 @@ type Tensor struct {
 	strides []int // in elements; 0 repeats
 	offset  int   // of element [0,…,0], in elements
 	storage []byte
+	on      *block // in place of storage, of a tensor on a device
 }
 
 // MaxElements bounds the number of elements of a tensor that New makes.
@@ -86,28 +87,36 @@ func alloc(n int) []byte {
 // strides are in elements. It returns an error when an element would lie
 // outside the storage.
 func FromBytes(d DType, shape, strides []int, offset int, storage []byte) (*Tensor, error) {
-	if err := CheckShape(d, shape); err != nil {
+	if err := inside(d, shape, strides, offset, len(storage)); err != nil {
 		return nil, err
-	}
-	if len(strides) != len(shape) {
-		return nil, fmt.Errorf("%d strides for %d dimensions", len(strides), len(shape))
-	}
-	if offset < 0 || offset > MaxElements {
-		return nil, fmt.Errorf("offset %d is out of range", offset)
-	}
-	if NumElements(shape) > 0 {
-		lo, hi, err := places(shape, strides, offset)
-		if err != nil {
-			return nil, err
-		}
-		if lo < 0 || hi >= len(storage)/d.Size() {
-			return nil, fmt.Errorf("%s tensor of shape %v, strides %v and offset %d exceeds its storage of %d bytes", d, shape, strides, offset, len(storage))
-		}
 	}
 	if len(storage) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(storage)))%uintptr(min(d.Size(), 8)) != 0 {
 		return nil, fmt.Errorf("storage is not aligned for %s", d)
 	}
 	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, storage: storage}, nil
+}
+
+// inside returns an error when an element would lie outside of so many bytes.
+func inside(d DType, shape, strides []int, offset, bytes int) error {
+	if err := CheckShape(d, shape); err != nil {
+		return err
+	}
+	if len(strides) != len(shape) {
+		return fmt.Errorf("%d strides for %d dimensions", len(strides), len(shape))
+	}
+	if offset < 0 || offset > MaxElements {
+		return fmt.Errorf("offset %d is out of range", offset)
+	}
+	if NumElements(shape) > 0 {
+		lo, hi, err := places(shape, strides, offset)
+		if err != nil {
+			return err
+		}
+		if lo < 0 || hi >= bytes/d.Size() {
+			return fmt.Errorf("%s tensor of shape %v, strides %v and offset %d exceeds its storage of %d bytes", d, shape, strides, offset, bytes)
+		}
+	}
+	return nil
 }
 
 // Layout returns a tensor without memory, whose elements may not be touched: Over
@@ -202,17 +211,32 @@ func (t *Tensor) Len() int { return NumElements(t.shape) }
 // Offset returns the position of the first element in the storage, in elements.
 func (t *Tensor) Offset() int { return t.offset }
 
-// Storage returns the bytes that t views; they may be shared with other tensors.
-func (t *Tensor) Storage() []byte { return t.storage }
+// Storage returns the bytes that t views; they may be shared with other tensors. It
+// panics when they are on a device.
+func (t *Tensor) Storage() []byte {
+	t.mustBeHere()
+	return t.storage
+}
+
+// Room returns how many bytes the storage has.
+func (t *Tensor) Room() int {
+	if t.on != nil {
+		return t.on.bytes
+	}
+	return len(t.storage)
+}
 
 // SharesStorage reports whether t and u view the same storage.
 func (t *Tensor) SharesStorage(u *Tensor) bool {
+	if t.on != nil {
+		return t.on == u.on && t.on.bytes > 0
+	}
 	return len(t.storage) > 0 && len(u.storage) > 0 && &t.storage[0] == &u.storage[0]
 }
 
 // Data returns the storage of t from its first element on, as a slice of T.
 // Element [i,j,…] is at i*stride0 + j*stride1 + …; strides must be non-negative.
-// It panics when T has not the size of t's elements.
+// It panics when T has not the size of t's elements, or they are on a device.
 func Data[T Elem](t *Tensor) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
@@ -220,6 +244,7 @@ func Data[T Elem](t *Tensor) []T {
 		panic(fmt.Sprintf("tensor.Data[%T] of a %s tensor", zero, t.dtype))
 	}
 	if len(t.storage) == 0 {
+		t.mustBeHere()
 		return nil
 	}
 	all := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.storage))), len(t.storage)/size)
@@ -242,7 +267,12 @@ func (t *Tensor) Clone() *Tensor { return t.Convert(t.dtype) }
 
 // CloneAs returns a copy with the strides of format f.
 func (t *Tensor) CloneAs(f MemoryFormat) *Tensor {
-	u := Unset(t.dtype, t.shape, f.Strides(t.shape))
+	return t.CloneStrided(f.Strides(t.shape))
+}
+
+// CloneStrided returns a copy with the given strides, non-negative ones.
+func (t *Tensor) CloneStrided(strides []int) *Tensor {
+	u := t.beside(t.dtype, t.shape, strides)
 	u.CopyFrom(t)
 	return u
 }
@@ -261,7 +291,7 @@ func (t *Tensor) CopyFrom(src *Tensor) {
 // out of range); anything to Bool asks whether it is non-zero; complex to real
 // drops the imaginary part.
 func (t *Tensor) Convert(d DType) *Tensor {
-	u := Unset(d, t.shape, nil)
+	u := t.beside(d, t.shape, nil)
 	copyConvert(u, t)
 	return u
 }
@@ -398,6 +428,7 @@ func (t *Tensor) SameBits(u *Tensor) bool {
 // Bytes returns the elements in row-major order as little-endian bytes; for a
 // contiguous tensor they are its own storage, not a copy.
 func (t *Tensor) Bytes() []byte {
+	t.mustBeHere()
 	c := t.Contiguous()
 	if c.Len() == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 )
 
 func (t *Tensor) with(shape, strides []int, offset int) *Tensor {
-	return &Tensor{dtype: t.dtype, shape: shape, strides: strides, offset: offset, storage: t.storage}
+	return &Tensor{dtype: t.dtype, shape: shape, strides: strides, offset: offset, storage: t.storage, on: t.on}
 }
 
 // Permute returns a view whose dimension i is t's dimension order[i].
@@ -79,7 +79,18 @@ func (t *Tensor) Reshape(shape ...int) *Tensor {
 
 // AsStrided returns a view of t's storage; offset counts from t's storage start.
 func (t *Tensor) AsStrided(shape, strides []int, offset int) (*Tensor, error) {
-	return FromBytes(t.dtype, shape, strides, offset, t.storage)
+	return t.As(t.dtype, shape, strides, offset)
+}
+
+// As is AsStrided in another dtype, in whose elements strides and offset count.
+func (t *Tensor) As(d DType, shape, strides []int, offset int) (*Tensor, error) {
+	if t.on == nil {
+		return FromBytes(d, shape, strides, offset, t.storage)
+	}
+	if err := inside(d, shape, strides, offset, t.on.bytes); err != nil {
+		return nil, err
+	}
+	return &Tensor{dtype: d, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: offset, on: t.on}, nil
 }
 
 // ViewStrides returns the strides with which a tensor of shape from and the

@@ -57,7 +57,7 @@ func hierarchyOf(mode string) (hierarchy []int, ok bool) {
 
 // Info returns the backend's name and modes.
 func (b *GlobalBackend) Info() backend.Info {
-	i := info(b.mode)
+	i := b.info(b.mode)
 	i.Features = map[string]string{backend.OverRanks: b.placement.String()}
 	return i
 }

@@ -35,7 +35,7 @@ type GlobalGraphBackend struct {
 }
 
 // Info returns the backend's name and modes.
-func (b *GlobalGraphBackend) Info() backend.Info { return info(b.mode) }
+func (b *GlobalGraphBackend) Info() backend.Info { return b.info(b.mode) }
 
 // Run traces the program, plans and runs the graph. A pass over the plan that
 // changes a bit of a result is blamed by the outcome.

@@ -27,9 +27,9 @@ func (b *Backend) Graph(o graph.Options) *GraphBackend { return &GraphBackend{b,
 // Info returns the backend's name and modes.
 func (b *GraphBackend) Info() backend.Info {
 	if slices.Contains(b.options.Without, graph.All) {
-		return info("graph-plain")
+		return b.info("graph-plain")
 	}
-	return info("graph")
+	return b.info("graph")
 }
 
 // Run traces the program and runs the graph with and without passes. What
@@ -77,8 +77,6 @@ type tracedGraph struct {
 	code    *graph.Code
 }
 
-var withoutPasses = graph.Options{Without: []string{graph.All}}
-
 // outcome runs the graph and returns what it computed. If a call fails, the
 // graph without passes tells what was computed until then.
 func (g *tracedGraph) outcome() (out *backend.Outcome) {
@@ -94,7 +92,7 @@ func (g *tracedGraph) outcome() (out *backend.Outcome) {
 		out.Blame, out.Evidence = g.wrongPass(ts)
 		return out
 	}
-	unchanged, failure := g.compute(withoutPasses)
+	unchanged, failure := g.compute(g.options.WithoutPasses())
 	if failure == nil {
 		return &backend.Outcome{Status: backend.Crashed, Class: "pass", Message: err.Error(), Blame: g.blamed(unchanged)}
 	}
@@ -109,7 +107,7 @@ func (g *tracedGraph) wrongPass(ts []*tensor.Tensor) (pass, evidence string) {
 	if slices.Contains(g.options.Without, graph.All) {
 		return "", ""
 	}
-	unchanged, err := g.compute(withoutPasses)
+	unchanged, err := g.compute(g.options.WithoutPasses())
 	if err != nil || slices.EqualFunc(ts, unchanged, (*tensor.Tensor).SameBits) {
 		return "", ""
 	}
@@ -129,7 +127,7 @@ func (g *tracedGraph) wrongPass(ts []*tensor.Tensor) (pass, evidence string) {
 // without any.
 func (g *tracedGraph) blamed(unchanged []*tensor.Tensor) string {
 	return graph.Blame(g.code, g.options, func(c *graph.Compiled) bool {
-		got, err := g.Run(c)
+		got, err := g.run(c)
 		return err == nil && slices.EqualFunc(got, unchanged, (*tensor.Tensor).SameBits)
 	})
 }
@@ -139,5 +137,24 @@ func (g *tracedGraph) compute(o graph.Options) ([]*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.Run(c)
+	return g.run(c)
+}
+
+// run returns the results on the host.
+func (g *tracedGraph) run(c *graph.Compiled) ([]*tensor.Tensor, error) {
+	ts, err := g.Run(c)
+	if g.options.Device == nil {
+		return ts, err
+	}
+	for i, t := range ts {
+		if t == nil {
+			continue
+		}
+		h, moved := t.To(nil)
+		if moved != nil {
+			return nil, moved
+		}
+		ts[i] = h
+	}
+	return ts, err
 }

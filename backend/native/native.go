@@ -4,6 +4,7 @@ package native
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"plumb/backend"
@@ -17,7 +18,8 @@ import (
 // Backend runs programs eagerly on the operators of a table and the modules of another.
 type Backend struct {
 	interpreter *interp.Interpreter
-	options     graph.Options // of the mode "graph"
+	options     graph.Options // of the modes of graphs
+	device      *op.Device    // nil for the host
 }
 
 // New returns a backend.
@@ -32,6 +34,18 @@ func (b *Backend) Compiling(o graph.Options) *Backend {
 	return &c
 }
 
+// On returns the backend with its tensors on a device, each on another of its streams as
+// long as there are any.
+func (b *Backend) On(d *op.Device) *Backend {
+	c := *b
+	stream := int(opened.Add(1)) % d.Streams
+	c.device, c.interpreter = d, b.interpreter.On(d, stream)
+	c.options.Device, c.options.Stream = d, stream
+	return &c
+}
+
+var opened atomic.Uint32
+
 // TakingInt32 returns the backend with operators that take indices of int32
 // wherever they take int64, as PyTorch's do not.
 func (b *Backend) TakingInt32() *Backend {
@@ -44,6 +58,9 @@ func (b *Backend) TakingInt32() *Backend {
 // Of Global and GlobalGraph there is one for every hierarchy of ranks.
 var Modes = []string{backend.Eager, "graph", "graph-plain", Global, GlobalGraph}
 
+// DeviceModes are those of the modes in which programs run on a device.
+var DeviceModes = Modes[:3:3]
+
 // HasMode reports whether there is such a mode; "" stands for the first.
 func HasMode(mode string) bool {
 	_, ranks := placementOf(mode)
@@ -54,10 +71,14 @@ func HasMode(mode string) bool {
 var _ backend.Modal = (*Backend)(nil)
 
 // Info returns the backend's name and modes.
-func (*Backend) Info() backend.Info { return info(backend.Eager) }
+func (b *Backend) Info() backend.Info { return b.info(backend.Eager) }
 
-func info(mode string) backend.Info {
-	return backend.Info{Name: "native", Version: mode, Devices: []string{"cpu"}, Modes: Modes, Mode: mode}
+func (b *Backend) info(mode string) backend.Info {
+	modes := Modes
+	if b.device != nil {
+		modes = DeviceModes
+	}
+	return backend.Info{Name: "native", Version: mode, Devices: []string{b.device.String()}, Modes: modes, Mode: mode}
 }
 
 // In returns the backend in a mode; "" stands for the first.
@@ -68,7 +89,10 @@ func (b *Backend) In(mode string) (backend.Backend, error) {
 	case "graph":
 		return b.Graph(b.options), nil
 	case "graph-plain":
-		return b.Graph(withoutPasses), nil
+		return b.Graph(b.options.WithoutPasses()), nil
+	}
+	if b.device != nil {
+		return nil, &backend.ModeError{Backend: "native@" + b.device.Name, Mode: mode, Modes: DeviceModes}
 	}
 	if p, ok := placementOf(mode); ok {
 		return &GlobalBackend{Backend: b, mode: mode, placement: p, limit: caseLimit}, nil

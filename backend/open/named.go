@@ -19,12 +19,14 @@ import (
 	"plumb/backend/worker"
 	"plumb/backend/worker/diopi"
 	"plumb/baselines"
+	_ "plumb/device/sim" // registers it
 	"plumb/nn"
 	"plumb/op"
+	"plumb/tensor"
 )
 
 // Help lists the names, for the text of a flag.
-const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile, export; its function transforms: functional, vmap), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON), "onnx:ort" (an engine that runs ONNX; also "onnx:openvino"); "native", "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; "diopi:FILE.so" (a library in C with DIOPI's interface); or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
+const Help = `NAME[@DEVICE][:MODE][:PYTHON] of a framework: "torch" (found through --python, $PLUMB_PYTHON, python3, /usr/bin/python3), "torch:jit.trace" (PyTorch's own graphs: jit.trace, jit.script, fx, compile, export; its function transforms: functional, vmap), "torch@cuda:/path/to/python", "oneflow" (its Python is found through $PLUMB_ONEFLOW_PYTHON), "onnx:ort" (an engine that runs ONNX; also "onnx:openvino"); "native", "native@sim" (on a device that is registered), "native:graph" (static graphs), "native:graph-plain" (without passes); "recorded:FILE"; "diopi:FILE.so" (a library in C with DIOPI's interface); or the path of a worker, such as ./my-worker or ./my-worker:MODE (docs/worker-protocol.md)`
 
 // Error says that no backend has a name, or that it cannot be opened for what
 // follows the colon.
@@ -62,11 +64,8 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 	switch {
 	case of.IsCommand():
 		return s.command(ctx, of.Name, of.Mode)
-	case of.Name == "native":
-		if !native.HasMode(of.Mode) {
-			return nil, &Error{&backend.ModeError{Backend: "native", Mode: of.Mode, Modes: native.Modes}}
-		}
-		return func() (backend.Backend, error) { return s.native(of.Mode), nil }, nil
+	case of.Name == Native:
+		return s.native(of)
 	case of.IsFramework():
 		path, version, err := s.findPython(of)
 		if err != nil && of.IsTorch() && of.Path != "" && !strings.ContainsRune(of.Path, '/') {
@@ -90,16 +89,26 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 	return nil, &Error{fmt.Errorf("unknown backend %q: want %s", spec, Help)}
 }
 
-func (s *Set) native(mode string) backend.Backend {
-	own := native.New(s.Table, nn.Modules())
-	if s.Int32s {
-		own = own.TakingInt32()
+// native returns how to make backends of Plumb's own operators.
+func (s *Set) native(of Spec) (func() (backend.Backend, error), error) {
+	open := func() (backend.Backend, error) {
+		own := native.New(s.Table, nn.Modules())
+		if s.Int32s {
+			own = own.TakingInt32()
+		}
+		if of.Device != "" && of.Device != tensor.HostName {
+			d := op.DeviceNamed(of.Device)
+			if d == nil {
+				return nil, fmt.Errorf("%s: there is no device %q; there are %s", of, of.Device, strings.Join(append([]string{tensor.HostName}, tensor.Devices()...), ", "))
+			}
+			own = own.On(d)
+		}
+		return own.In(of.Mode)
 	}
-	b, err := own.In(mode)
-	if err != nil {
-		panic(err) // Opener has looked
+	if _, err := open(); err != nil {
+		return nil, &Error{err}
 	}
-	return b
+	return open, nil
 }
 
 // IsRecorded reports whether a backend's name is that of a baseline, which

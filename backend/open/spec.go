@@ -9,14 +9,17 @@ import (
 
 // Spec is the name of a subject taken apart:
 // NAME[@DEVICE][:MODE][:PYTHON] of a framework, where an engine of ONNX has the
-// name onnx:ENGINE, native[:MODE], recorded[:FILE], diopi:FILE, or PATH[:MODE]
-// of a worker. A part with a slash is a Python.
+// name onnx:ENGINE, native[@DEVICE][:MODE], recorded[:FILE], diopi:FILE, or
+// PATH[:MODE] of a worker. A part with a slash is a Python.
 type Spec struct {
 	Name   string // of the framework, "native", "recorded", "diopi", or the path of a worker
 	Device string
 	Mode   string
 	Path   string // of the Python, or the file of a recording or library
 }
+
+// Native is the name of Plumb's own operators.
+const Native = "native"
 
 // Library is the name of a library in C with DIOPI's interface.
 const Library = "diopi"

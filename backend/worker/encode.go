@@ -347,7 +347,7 @@ func (e *encoder) arg(v any) error {
 		e.tagged("d", v.String())
 	case tensor.MemoryFormat:
 		e.tagged("m", v.String())
-	case op.Device:
+	case op.DeviceName:
 		e.tagged("v", string(v))
 	case program.Ref:
 		i, err := e.index(v)

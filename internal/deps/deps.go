@@ -11,6 +11,7 @@ internal/safetensors:       tensor
 op:                         tensor internal/draw/choice
 internal/arg:               op
 internal/kernel:            tensor
+device/sim:                 tensor op
 ops:                        internal/arg tensor op internal/kernel internal/truth internal/autograd
 internal/truth:             tensor
 program:                    tensor internal/draw/choice op internal/variate
@@ -34,7 +35,7 @@ backend/worker/diopi:       tensor op nn program backend backend/worker internal
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
 backend/derive:             tensor op program graph nn backend internal/interp
-backend/open:               op nn backend backend/derive backend/native backend/worker backend/worker/diopi backend/recorded baselines
+backend/open:               op nn backend backend/derive backend/native backend/worker backend/worker/diopi backend/recorded baselines device/sim tensor
 internal/draw/script:       global tensor internal/draw/choice op program internal/draw/gen backend ops optim
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell

@@ -48,13 +48,13 @@ func (v *Var) RequiresGrad() bool { return v.requiresGrad }
 // SetRequiresGrad says whether a gradient of a leaf is wanted from now on.
 func (v *Var) SetRequiresGrad(on bool) { v.requiresGrad = on }
 
-// Elements returns the variable's tensor, or op.ErrNoElements where the session
-// computes none.
+// Elements returns the variable's tensor on the host, or op.ErrNoElements where the
+// session computes none.
 func (v *Var) Elements() (*tensor.Tensor, error) {
 	if v.symbolic {
 		return nil, op.ErrNoElements
 	}
-	return v.Tensor, nil
+	return v.To(nil)
 }
 
 // IsLeaf reports whether no recorded call made the variable.
@@ -86,6 +86,8 @@ type Session struct {
 	// symbolic says that the tensors of variables are layouts.
 	symbolic bool
 	applied  func(n *autograd.Node)
+	device   *op.Device // nil: each call is computed where its tensors are
+	stream   int
 }
 
 // New returns a session over the table.
@@ -101,6 +103,10 @@ func (s *Session) OnGrad(f func(n *autograd.Node)) { s.applied = f }
 
 // Symbolic has the session compute with layouts: no element of a variable is known.
 func (s *Session) Symbolic() { s.symbolic = true }
+
+// On has what is made from now on be on a stream of a device, tensors of the host that
+// calls take too; nil leaves calls where their tensors are.
+func (s *Session) On(d *op.Device, stream int) { s.device, s.stream = d, stream }
 
 // Limit bounds the bytes that the results of one call and its temporary memory
 // may take; 0 leaves them to op.Call.
@@ -135,8 +141,16 @@ func Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
 	return &Var{Tensor: t, requiresGrad: requiresGrad}
 }
 
-// Leaf returns a variable of the tensor; requiresGrad asks for its gradient.
+// Leaf returns a variable of the tensor, on the session's device; requiresGrad asks for
+// its gradient. It panics when the device has no memory.
 func (s *Session) Leaf(t *tensor.Tensor, requiresGrad bool) *Var {
+	if s.device != nil {
+		moved, err := (&tensor.Move{To: s.device, Stream: s.stream}).Tensor(t)
+		if err != nil {
+			panic(fmt.Sprintf("eager: %s on %s: %v", t, s.device, err))
+		}
+		t = moved
+	}
 	v := Leaf(t, requiresGrad)
 	v.symbolic = s.symbolic
 	return v
@@ -179,7 +193,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		}
 	}
 	record := false
-	plain := op.Call{Def: call.Def, Limit: s.limit, Stores: call.Stores, Args: call.Args.MapValues(func(v op.Value) op.Value {
+	plain := op.Call{Def: call.Def, Limit: s.limit, Stores: call.Stores, Device: s.device, Stream: s.stream, Args: call.Args.MapValues(func(v op.Value) op.Value {
 		if x, ok := v.(*Var); ok {
 			record = record || x.requiresGrad
 			return x.Tensor

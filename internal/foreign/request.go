@@ -161,7 +161,7 @@ func (r *request) tagged(kind string, v any, given []*Operand) (any, error) {
 	case kind == "dtype" && isText:
 		return tensor.ParseDType(text)
 	case kind == "device" && isText:
-		return op.Device(text), nil
+		return op.DeviceName(text), nil
 	case kind == "format" && isText:
 		return tensor.ParseMemoryFormat(text)
 	case kind == "slice" && len(list) == 3:

@@ -36,7 +36,7 @@ func (w *writer) value(v any) any {
 		return map[string]any{"dtype": v.String()}
 	case tensor.MemoryFormat:
 		return map[string]any{"format": v.String()}
-	case op.Device:
+	case op.DeviceName:
 		return map[string]any{"device": string(v)}
 	case op.Ellipsis:
 		return map[string]any{"ellipsis": true}

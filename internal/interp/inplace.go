@@ -72,9 +72,7 @@ func dense(t *tensor.Tensor) bool {
 // Arrange lays a variable out anew.
 func (h host) Arrange(v op.Value, strides []int) {
 	x := v.(*eager.Var)
-	t := tensor.NewStrided(x.DType(), x.Shape(), strides)
-	t.CopyFrom(x.Tensor)
-	h.Replace(x, t)
+	h.Replace(x, x.CloneStrided(strides))
 }
 
 // Adopt gives a variable the elements of another.

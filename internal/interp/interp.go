@@ -27,6 +27,8 @@ type Interpreter struct {
 	table   *op.Table
 	modules *nn.Table
 	int32s  bool // see TakingInt32
+	device  *op.Device
+	stream  int
 }
 
 // New returns an interpreter over a table of operators and one of modules.
@@ -39,6 +41,13 @@ func New(table *op.Table, modules *nn.Table) *Interpreter {
 func (in *Interpreter) TakingInt32() *Interpreter {
 	own := *in
 	own.int32s = true
+	return &own
+}
+
+// On returns the interpreter with the tensors of programs on a stream of a device.
+func (in *Interpreter) On(d *op.Device, stream int) *Interpreter {
+	own := *in
+	own.device, own.stream = d, stream
 	return &own
 }
 
@@ -61,12 +70,25 @@ func (in *Interpreter) computed(ctx context.Context, job *backend.Job, compute f
 	s := eager.New(in.table)
 	s.Compute(compute)
 	s.Seed(job.Program.Seed)
+	s.On(in.device, in.stream)
 	r := in.Start(job, EagerSession{s})
 	r.ranks = ranks
 	w := &watch{Run: r, marks: map[program.Ref]mark{}, spoilt: map[int]uint64{}}
 	r.observer = w
 	out := r.Outcome(ctx)
 	w.restore()
+	return brought(out)
+}
+
+// brought returns an outcome with its tensors on the host; that of a device which
+// cannot bring them there is Crashed.
+func brought(out *backend.Outcome) (whole *backend.Outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			whole = &backend.Outcome{Status: backend.Crashed, Class: "device", Message: fmt.Sprint(p)}
+		}
+	}()
+	mapTensors(out, here)
 	return out
 }
 

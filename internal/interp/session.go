@@ -1,6 +1,8 @@
 package interp
 
 import (
+	"fmt"
+
 	"plumb/internal/autograd"
 	"plumb/internal/eager"
 	"plumb/op"
@@ -37,9 +39,16 @@ func (EagerSession) Kept(t *tensor.Tensor) *tensor.Tensor { return copyOf(t) }
 
 // copyOf returns a copy with the same strides.
 func copyOf(t *tensor.Tensor) *tensor.Tensor {
-	u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
-	u.CopyFrom(t)
-	return u
+	return t.CloneStrided(t.Strides())
+}
+
+// here returns a tensor on the host.
+func here(t *tensor.Tensor) *tensor.Tensor {
+	h, err := t.To(nil)
+	if err != nil {
+		panic(fmt.Sprintf("interp: %s from %s: %v", t, t.Device(), err))
+	}
+	return h
 }
 
 func tensorOf(v op.Value) *tensor.Tensor {

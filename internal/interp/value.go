@@ -24,7 +24,7 @@ type value struct {
 func wrap(call *op.Call, out []op.Value) *value {
 	sig := call.Def.Sigs()[0]
 	if sig.Plain {
-		v, err := out[0].(*eager.Var).Item()
+		v, err := here(out[0].(*eager.Var).Tensor).Item()
 		if err != nil {
 			panic(fmt.Sprintf("interp: %s: %v", call.Def.ID(), err))
 		}

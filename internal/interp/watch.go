@@ -30,6 +30,7 @@ func sum(t *tensor.Tensor) uint64 {
 	if t.Len() == 0 {
 		return 0
 	}
+	t = here(t)
 	size := t.DType().Size()
 	from := t.Offset() * size
 	return maphash.Bytes(sumSeed, t.Storage()[from:from+tensor.Extent(t.Shape(), t.Strides())*size])
@@ -84,7 +85,7 @@ func (w *watch) renewed() {
 		if !ok || w.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
 			return
 		}
-		if told := w.behind.through == nil || w.behind.through.tensor == v.tensor; told && !v.tensor.Tensor.SameBits(old.tensor) {
+		if told := w.behind.through == nil || w.behind.through.tensor == v.tensor; told && !here(v.tensor.Tensor).SameBits(here(old.tensor)) {
 			w.changed(name, v.tensor.Tensor)
 		}
 		w.named(name)
