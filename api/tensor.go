@@ -72,29 +72,41 @@ func (s *Session) Wrap(t *tensor.Tensor) *Tensor {
 	return &Tensor{v: s.eager.Leaf(t, false), s: s}
 }
 
-// Unwrap returns the tensor without its session. It shares the elements.
+// Unwrap returns the tensor without its session, on its device. It shares the elements.
 func (t *Tensor) Unwrap() *tensor.Tensor { return t.elements() }
 
-// Values returns a copy of the elements in row-major order. The error says
+// Values returns a copy of the elements in row-major order, on the host. The error says
 // that T is not the type of t's elements.
 func Values[T Element](t *Tensor) ([]T, error) {
 	if d := dtypeOf[T](); d != t.DType() {
 		return nil, op.TypeError("Values: the elements are %s, not %s", t.DType(), d)
 	}
-	c := t.elements().Contiguous()
+	h, err := t.here()
+	if err != nil {
+		return nil, err
+	}
+	c := h.Contiguous()
 	return slices.Clone(tensor.Data[T](c)[:c.Len()]), nil
 }
 
 // Float64s returns the elements in row-major order as float64, whatever the
-// dtype; of a complex tensor, the real parts.
+// dtype; of a complex tensor, the real parts. It panics when a device fails.
 func (t *Tensor) Float64s() []float64 {
-	c := t.elements().Convert(tensor.F64)
+	h, err := t.here()
+	if err != nil {
+		panic(fmt.Sprintf("api: %s from %s: %v", t, t.Device(), err))
+	}
+	c := h.Convert(tensor.F64)
 	return tensor.Data[float64](c)[:c.Len()]
 }
 
 // Item returns the one element. The error says that t has not exactly one.
 func (t *Tensor) Item() (Scalar, error) {
-	v, err := t.elements().Item()
+	h, err := t.here()
+	if err != nil {
+		return Scalar{}, err
+	}
+	v, err := h.Item()
 	if err != nil {
 		return Scalar{}, op.ValueError("%v", err)
 	}

@@ -20,38 +20,39 @@ func DeviceNamed(name string) *Device { return tensor.DeviceNamed(name) }
 // the host that are moved to the call's device, and for numbers.
 func (c *Call) place() (*Device, error) {
 	d, host := c.Device, false
-	at := func(t *tensor.Tensor) error {
-		switch on := t.Device(); {
-		case on == d && d != nil, on == nil && t.Dim() == 0:
-		case on == nil:
-			host = true
-		case d == nil:
-			d = on
-		default:
-			return apart(d, on)
-		}
-		return nil
-	}
 	for _, v := range c.Args.Vals {
+		var err error
 		switch v := v.(type) {
 		case *tensor.Tensor:
-			if err := at(v); err != nil {
-				return nil, err
-			}
+			d, host, err = beside(d, host, v)
 		case []Value, Index:
 			for _, e := range (Args{Vals: []any{v}}).AllValues() {
-				if t, ok := e.(*tensor.Tensor); ok {
-					if err := at(t); err != nil {
-						return nil, err
-					}
+				if t, ok := e.(*tensor.Tensor); ok && err == nil {
+					d, host, err = beside(d, host, t)
 				}
 			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if d != nil && c.Device == nil && host {
 		return nil, apart(d, nil)
 	}
 	return d, nil
+}
+
+// beside returns the device of t and of what was seen before it, and whether a tensor of
+// the host is among them.
+func beside(d *Device, host bool, t *tensor.Tensor) (*Device, bool, error) {
+	switch on := t.Device(); {
+	case on == nil:
+		return d, host || t.Dim() > 0, nil
+	case d == nil || d == on:
+		return on, host, nil
+	default:
+		return nil, host, apart(d, on)
+	}
 }
 
 func apart(a, b *Device) error {

@@ -11,8 +11,8 @@ import (
 // its elements are not known: a graph is made.
 var ErrNoElements = errors.New("an argument that depends on the elements of a tensor")
 
-// elementsOf returns a value with its elements; nil for one that has none.
-func elementsOf(v any) (*tensor.Tensor, error) {
+// ElementsOf returns a value with its elements, on the host; nil for one that has none.
+func ElementsOf(v any) (*tensor.Tensor, error) {
 	switch v := v.(type) {
 	case *tensor.Tensor:
 		return v.To(nil)
@@ -43,7 +43,7 @@ func fromTensor(t Type, v any, refusal error) (any, error) {
 	case t.List:
 		return nil, refusal
 	}
-	x, err := elementsOf(v)
+	x, err := ElementsOf(v)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func intsOf(t Type, list []any) (any, error) {
 	ints := make([]any, len(list))
 	for i, e := range list {
 		ints[i] = e
-		x, err := elementsOf(e)
+		x, err := ElementsOf(e)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func dataOf(v any, part bool) (any, error) {
 		}
 		return out, nil
 	}
-	x, err := elementsOf(v)
+	x, err := ElementsOf(v)
 	switch {
 	case err != nil:
 		return nil, err

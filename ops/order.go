@@ -322,12 +322,11 @@ func interleavedBy(b op.Builder, a op.Args) op.Value {
 
 // repeatedEntries lists the entries 0 to n-1, each as often as repeats tells.
 func repeatedEntries(repeats op.Value, n int) []any {
-	counts, known := repeats.(interface {
-		Len() int
-		Int(i int) int64
-	})
+	counts, err := op.ElementsOf(repeats)
 	switch d := repeats.DType(); {
-	case !known:
+	case err != nil:
+		op.Fail(err)
+	case counts == nil:
 		op.Fail(fmt.Errorf("%w: the elements of argument 'repeats' of repeat_interleave are not known", op.ErrUnknown))
 	case len(repeats.Shape()) > 1:
 		op.Fail(op.RuntimeError("repeats must be 0-dim or 1-dim tensor"))

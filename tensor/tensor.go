@@ -299,6 +299,7 @@ func (t *Tensor) Convert(d DType) *Tensor {
 // index returns the storage position of the element at linear index i, counted
 // in row-major order over the shape.
 func (t *Tensor) index(i int) int {
+	t.mustBeHere()
 	d, size := len(t.shape)-1, 1
 	for ; d >= 0 && t.strides[d] == size; d-- {
 		size *= t.shape[d]

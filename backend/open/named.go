@@ -19,7 +19,7 @@ import (
 	"plumb/backend/worker"
 	"plumb/backend/worker/diopi"
 	"plumb/baselines"
-	_ "plumb/device/sim" // registers it
+	"plumb/device/sim"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"
@@ -51,6 +51,7 @@ type Set struct {
 	Int32s  bool          // native takes indices of int32 wherever it takes int64
 
 	mu    sync.Mutex
+	onSim *op.Table // Table with kernels of the simulated device
 	found map[[2]string]found // by the framework and the Python asked for
 	is    map[string]string   // name and version by backend, such as "torch 1.13.1"
 	spent time.Duration       // CPU time of closed workers after their start
@@ -92,7 +93,14 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 // native returns how to make backends of Plumb's own operators.
 func (s *Set) native(of Spec) (func() (backend.Backend, error), error) {
 	open := func() (backend.Backend, error) {
-		own := native.New(s.Table, nn.Modules())
+		table := s.Table
+		if of.Device == sim.Name {
+			var err error
+			if table, err = s.ported(); err != nil {
+				return nil, err
+			}
+		}
+		own := native.New(table, nn.Modules())
 		if s.Int32s {
 			own = own.TakingInt32()
 		}
@@ -109,6 +117,16 @@ func (s *Set) native(of Spec) (func() (backend.Backend, error), error) {
 		return nil, &Error{err}
 	}
 	return open, nil
+}
+
+// ported returns the table for the simulated device.
+func (s *Set) ported() (_ *op.Table, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.onSim == nil {
+		s.onSim, err = sim.Ported(s.Table, sim.Name)
+	}
+	return s.onSim, err
 }
 
 // IsRecorded reports whether a backend's name is that of a baseline, which

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"plumb/op"
@@ -274,7 +275,13 @@ func Kernels(device string, d *op.Def) []op.Kernel {
 		}
 		run := k.Run
 		k.Device, k.Reports = device, false
-		k.Run = func(c *op.Run) error { return Launch(c, run) }
+		k.Run = func(c *op.Run) error {
+			err := Launch(c, run)
+			if err == nil && slices.ContainsFunc(c.AllValues(), func(v op.Value) bool { return v.DType().IsInt() }) {
+				return c.Device.Sync(c.Stream) // integers may be refused, as a divisor that is zero
+			}
+			return err
+		}
 		own = append(own, k)
 	}
 	return own

@@ -184,6 +184,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		return nil, fmt.Errorf("%w: %s in place outside of a program", op.ErrUnknown, call.Def.ID())
 	}
 	if call.Def.Compose != nil && !call.Def.Traits.Has(op.NoGrad) {
+		defer s.beside(call.Args.AllValues())()
 		return call.Parts(s.Builder())
 	}
 	if s.walking != nil {
@@ -346,7 +347,14 @@ func (s *Session) Backward(values, cotangents []op.Value, create bool, inputs ..
 		if !RequiresGrad(v) {
 			return nil, op.RuntimeError("element %d of tensors does not require grad and does not have a grad_fn", i)
 		}
-		if err := cot.Seed(b, v, cotangents[i]); err != nil {
+		seed := cotangents[i]
+		if d := v.(*Var).Device(); d != nil {
+			var err error
+			if seed, err = s.To(s.variable(seed), d); err != nil {
+				return nil, err
+			}
+		}
+		if err := cot.Seed(b, v, seed); err != nil {
 			return nil, err
 		}
 	}
@@ -372,7 +380,9 @@ func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangent
 		if err := arrived(a.Out, cot); err != nil {
 			return err
 		}
-		if err := autograd.Walk(b, []autograd.Node{a.Node}, cot, RequiresGrad); err != nil {
+		restore := s.beside(a.Out)
+		err := autograd.Walk(b, []autograd.Node{a.Node}, cot, RequiresGrad)
+		if restore(); err != nil {
 			return err
 		}
 		Passed(&a.Node, cot, inputs)
