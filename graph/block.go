@@ -47,6 +47,7 @@ func (l *fusedLoop) headed(head *Node) error {
 	v := head.Out[0]
 	call := *head.Call
 	call.Args = mapped(call.Args, func(v *Value) op.Value { return l.env[v.id] })
+	call.States = &l.states
 	call.Done = func(lo, hi int) {
 		l.run(lo, hi)
 		l.mu.Lock()
@@ -122,6 +123,7 @@ type chosen struct {
 	kernel  *op.Kernel
 	n       int
 	scratch []byte
+	state   any
 }
 
 // run computes n elements from position at on.
@@ -198,24 +200,23 @@ func (b *block) call(m *Node, k *chosen) error {
 		return nil
 	}
 	if k.n != b.n {
-		if err := k.choose(d, run.Args, b.n); err != nil {
+		if err := k.choose(d, run.Args, b); err != nil {
 			return err
 		}
 	}
 	for _, v := range m.Out {
 		run.Out = append(run.Out, b.result(v))
 	}
-	run.Scratch = k.scratch
+	run.Scratch, run.State = k.scratch, k.state
 	return k.kernel.Run(&run)
 }
 
-func (k *chosen) choose(d *op.Def, a op.Args, n int) (err error) {
+func (k *chosen) choose(d *op.Def, a op.Args, b *block) (err error) {
 	if k.kernel, err = d.Kernel(a); err != nil {
 		return err
 	}
-	k.n, k.scratch = n, nil
-	if k.kernel.Scratch != nil {
-		k.scratch = make([]byte, k.kernel.Scratch(a))
-	}
-	return nil
+	run := op.Run{Args: a}
+	err = k.kernel.Prepare(&run, &b.states)
+	k.n, k.scratch, k.state = b.n, run.Scratch, run.State
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"plumb/op"
 	"plumb/tensor"
 )
 
@@ -201,7 +202,7 @@ func (n *Node) overwrites(u, v *Value) bool {
 		return false
 	}
 	if n.Kind != Fused {
-		return flatOrder(n) != ""
+		return flatOrder(n) != "" || n.proposes(u, v)
 	}
 	writes, reads := -1, -1
 	for i, m := range n.body {
@@ -216,6 +217,25 @@ func (n *Node) overwrites(u, v *Value) bool {
 		}
 	}
 	return reads <= writes
+}
+
+// proposes reports whether the node's kernel may put its first result where u lies, of
+// which it is the only argument.
+func (n *Node) proposes(u, v *Value) bool {
+	if n.Kind != Apply || v != n.Out[0] || n.Call.Def.Compose != nil || n.Call.Def.View != nil {
+		return false
+	}
+	k, err := n.Call.Def.Kernel(laid(n.Call.Args))
+	if err != nil || len(k.Over) == 0 {
+		return false
+	}
+	times := 0
+	for _, w := range n.Args() {
+		if w == u {
+			times++
+		}
+	}
+	return times == 1 && slices.ContainsFunc(k.Over, func(p op.TensorArg) bool { return n.Call.Args.Any(p) == op.Value(u) })
 }
 
 // releases notes what is read for the last time by node i.

@@ -19,6 +19,7 @@ type Compiled struct {
 	arenas sync.Pool // of *[]byte: what earlier runs left
 	device *op.Device
 	stream int
+	states op.States
 }
 
 // Memory returns what the plan expects.
@@ -156,7 +157,7 @@ func (r *execution) apply(n *Node) error {
 		copies[v], r.env[n.Out[len(results)+i].id] = t, t
 	}
 	call := *n.Call
-	call.Device, call.Stream = r.device, r.stream
+	call.Device, call.Stream, call.States = r.device, r.stream, &r.states
 	call.Args = mapped(call.Args, func(v *Value) op.Value {
 		if t := copies[v]; t != nil {
 			return t

@@ -134,6 +134,9 @@ func (c *Call) launch(k *Kernel) ([]*tensor.Tensor, error) {
 			return nil, err
 		}
 	}
+	if err := k.remember(run, c.States); err != nil {
+		return nil, err
+	}
 	if err := k.run(run); err != nil {
 		return nil, err
 	}

@@ -59,8 +59,8 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 	for i, m := range metas {
 		run.Out[i] = get(i, m)
 	}
-	if k.Scratch != nil {
-		run.Scratch = make([]byte, k.Scratch(c.Args))
+	if err := k.Prepare(run, c.States); err != nil {
+		return nil, err
 	}
 	if err := k.run(run); err != nil {
 		return nil, err

@@ -22,6 +22,18 @@ type Kernel struct {
 	// Scratch returns the bytes of temporary memory that Run wants; nil means none. It
 	// reads attributes and layouts, no elements.
 	Scratch func(a Args) int
+	// State makes what Run reads as c.State: a plan, a table of places. It is made once
+	// for the calls of a graph's node, a plan or a session that agree in Keyed, from
+	// their attributes and layouts: no elements are known. Several runs may read it at a
+	// time, and none changes it.
+	State func(a Args) (any, error)
+	// Keyed names the arguments that State reads, of tensors the layout; nil stands for
+	// all of them.
+	Keyed []Handle
+	// Over names tensors in whose memory the first result may lie, where it has their
+	// layout and nothing else reads them: Run reads no element of them after it wrote one
+	// to the same place.
+	Over []TensorArg
 	// Reports says that Run calls Done.
 	Reports bool
 	Run     func(c *Run) error
@@ -34,6 +46,7 @@ type Run struct {
 	Args
 	Out     []*tensor.Tensor
 	Scratch []byte
+	State   any    // what the kernel's State made
 	Key     uint64 // of the random stream; see Random
 	// Done, where it is not nil, is told by a kernel that Reports of each range
 	// of elements of the first result, in the order of memory, once it changes

@@ -267,6 +267,8 @@ type Call struct {
 	// moved there; nil leaves calls where their tensors are. Stream is the device's.
 	Device *Device
 	Stream int
+	// States has what kernels keep from earlier calls; nil keeps nothing.
+	States *States
 }
 
 const requiresGrad = BoolArg("requires_grad")

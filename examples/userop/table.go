@@ -10,5 +10,5 @@ import (
 
 // Table has this package's operators before Plumb's own.
 func Table() (*op.Table, error) {
-	return op.NewTable(append([]*op.Def{leakyRelu, bent, peaks}, ops.All()...)...)
+	return op.NewTable(append([]*op.Def{leakyRelu.With(onSim), bent, peaks}, ops.All()...)...)
 }

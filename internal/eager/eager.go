@@ -88,6 +88,7 @@ type Session struct {
 	applied  func(n *autograd.Node)
 	device   *op.Device // nil: each call is computed where its tensors are
 	stream   int
+	states   op.States
 }
 
 // New returns a session over the table.
@@ -194,7 +195,7 @@ func (s *Session) Execute(call *op.Call) ([]op.Value, error) {
 		}
 	}
 	record := false
-	plain := op.Call{Def: call.Def, Limit: s.limit, Stores: call.Stores, Device: s.device, Stream: s.stream, Args: call.Args.MapValues(func(v op.Value) op.Value {
+	plain := op.Call{Def: call.Def, Limit: s.limit, Stores: call.Stores, Device: s.device, Stream: s.stream, States: &s.states, Args: call.Args.MapValues(func(v op.Value) op.Value {
 		if x, ok := v.(*Var); ok {
 			record = record || x.requiresGrad
 			return x.Tensor

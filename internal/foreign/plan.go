@@ -23,6 +23,7 @@ type Plan struct {
 	results []*tensor.Tensor // layouts, those of copies for views; none where they are not known
 	sizes   []int
 	mutates []int
+	states  op.States
 	idle    sync.Pool // of *bound
 }
 
@@ -184,8 +185,8 @@ func (p *Plan) compute(run *op.Run) error {
 	if p.call.Def.Traits.Has(op.Random) {
 		run.Key = p.lib.key(p.call)
 	}
-	if p.kernel.Scratch != nil {
-		run.Scratch = make([]byte, p.kernel.Scratch(run.Args))
+	if err := p.kernel.Prepare(run, &p.states); err != nil {
+		return err
 	}
 	return p.kernel.Run(run)
 }

@@ -63,6 +63,9 @@ func (c *checker) guard(d *op.Def) {
 		k := &d.Kernels[i]
 		k.When.Holds = guard1("Kernels", k.When.Holds)
 		k.Scratch = guard1("Kernels", k.Scratch)
+		if f := k.State; f != nil {
+			k.State = func(a op.Args) (any, error) { defer in("Kernels"); return f(a) }
+		}
 		k.Run = c.ran(i, guard1("Kernels", k.Run))
 	}
 }
@@ -74,14 +77,28 @@ func (c *checker) ran(kernel int, run func(*op.Run) error) func(*op.Run) error {
 	return func(r *op.Run) error {
 		defer c.unmoved(r.Args, "Kernels")()
 		c.chosen[kernel].Store(true)
-		if fill := byte(times.Add(1)*0x35 | 0x80); len(r.Scratch) > 0 {
-			for i := range r.Scratch {
-				r.Scratch[i] = fill
-			}
+		fill := byte(times.Add(1)*0x35 | 0x80)
+		if c.def.Kernels[kernel].Scratch == nil || r.Device != nil {
+			return run(r)
 		}
-		return run(r)
+		n := len(r.Scratch)
+		room := tensor.New(tensor.U8, n+2*guardBytes).Storage()
+		for i := range room {
+			room[i] = fill
+		}
+		own := *r
+		own.Scratch = room[guardBytes:][:n]
+		err := run(&own)
+		beside := func(b byte) bool { return b != fill }
+		if slices.ContainsFunc(room[:guardBytes], beside) || slices.ContainsFunc(room[guardBytes+n:], beside) {
+			c.find("Kernels", &op.Call{Def: c.def, Args: r.Args}, "kernel %q writes beside the %d bytes that its Scratch asks for", c.def.Kernels[kernel].Name, n)
+		}
+		return err
 	}
 }
+
+// guardBytes lie on either side of scratch memory.
+const guardBytes = 64
 
 // unmoved returns what reports, and undoes, changes of the arguments' shapes and strides.
 func (c *checker) unmoved(a op.Args, field string) func() {
@@ -105,7 +122,7 @@ func (c *checker) unmoved(a op.Args, field string) func() {
 // idle reports kernels that no call has reached.
 func (c *checker) idle() {
 	for i := range c.def.Kernels {
-		if k := &c.def.Kernels[i]; !c.chosen[i].Load() && len(c.calls) > 0 {
+		if k := &c.def.Kernels[i]; !c.chosen[i].Load() && len(c.calls) > 0 && (k.Device == "" || op.DeviceNamed(k.Device) != nil) {
 			c.find("Kernels", nil, "kernel %q (%s) is chosen for no call: an earlier candidate takes what it asks for, or Sample never draws it", k.Name, k.When.Text)
 		}
 	}

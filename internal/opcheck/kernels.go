@@ -64,6 +64,9 @@ func (c *checker) kernel(d *drawn, mutated map[op.TensorArg]bool) {
 		c.reported(call, out, done)
 	}
 	c.candidates(d)
+	c.keeps(d)
+	c.over(d)
+	c.onDevices(d)
 	if !c.def.Traits.Has(op.Random) {
 		again := with(d.Call, sameLayout)
 		again.Key++
@@ -164,7 +167,7 @@ func (c *checker) candidates(d *drawn) {
 	}
 	for i := range c.def.Kernels {
 		k := &c.def.Kernels[i]
-		if k == best || k.Priority == best.Priority || k.When.Holds == nil || best.When.Holds == nil || !k.When.Holds(d.Args) {
+		if k.Device != "" || k == best || k.Priority == best.Priority || k.When.Holds == nil || best.When.Holds == nil || !k.When.Holds(d.Args) {
 			continue // what a predicate does not say an earlier candidate may
 		}
 		own := *c.def
@@ -448,6 +451,10 @@ func (c *checker) together(call *op.Call) {
 		return u
 	})
 	calls := []*op.Call{call, other}
+	for _, one := range calls {
+		one.States = &op.States{}
+	}
+	calls[1].States = calls[0].States
 	var alone [][]*tensor.Tensor
 	for _, one := range calls {
 		out, err := c.run(one)
