@@ -13,6 +13,9 @@ import (
 // of another table: who calls operators calls them. A nil session is that of the
 // tensors. The error of an operator that the session's table lacks is op.ErrUnknown.
 func Apply(s *Session, id string, arguments ...Argument) Results {
+	if r, ok := again(s, id, arguments); ok {
+		return r
+	}
 	c := call{s: s, name: id, kws: make([]op.Kwarg, 0, len(arguments))}
 	for _, a := range arguments {
 		if !a.omitted {
@@ -24,6 +27,48 @@ func Apply(s *Session, id string, arguments ...Argument) Results {
 		err = fmt.Errorf("%w: the session's table lacks it; NewSessionOn makes a session of another", err)
 	}
 	return Results{out, err}
+}
+
+// again applies an operator by the plan of an earlier call, where there is one.
+func again(s *Session, id string, arguments []Argument) (r Results, ok bool) {
+	var room [8]op.Kwarg
+	if len(arguments) > len(room) {
+		return r, false
+	}
+	n := 0
+	for i := range arguments {
+		a := &arguments[i]
+		if a.omitted {
+			continue
+		}
+		kw := &room[n]
+		kw.Name = a.name
+		switch v := a.value.(type) {
+		case *Tensor:
+			if v == nil || v.v == nil || s != nil && v.s != s {
+				return r, false
+			}
+			s, kw.Value = v.s, v.v
+		case nil, int, int64, float64, bool, string, DType, []int:
+			kw.Value = v
+		default:
+			return r, false
+		}
+		n++
+	}
+	if s == nil || s.rec != nil {
+		return r, false
+	}
+	v, ok, err := s.eager.ApplyPlanned(id, room[:n])
+	if !ok || err != nil {
+		return Results{err: err}, ok
+	}
+	t := &struct {
+		Tensor
+		all [1]*Tensor
+	}{Tensor: Tensor{v: v, s: s}}
+	t.all[0] = &t.Tensor
+	return Results{out: t.all[:]}, true
 }
 
 // Argument is an argument of Apply.

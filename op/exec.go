@@ -85,8 +85,11 @@ func (c *Call) view() ([]*tensor.Tensor, error) {
 // run runs the kernel; an error that is no rejection names it.
 func (k *Kernel) run(c *Run) error {
 	err := k.Run(c)
+	if err == nil {
+		return nil
+	}
 	var rejection *Error
-	if err == nil || errors.As(err, &rejection) {
+	if errors.As(err, &rejection) {
 		return err
 	}
 	return fmt.Errorf("kernel %s: %w", k.Name, err)

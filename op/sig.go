@@ -109,7 +109,7 @@ func (s *Sig) Index(p Handle) int { return s.index(p.Name()) }
 
 func (s *Sig) index(name string) int {
 	for i := range s.Params {
-		if s.Params[i].Name == name {
+		if n := s.Params[i].Name; len(n) == len(name) && (len(n) == 0 || n[0] == name[0]) && n == name {
 			return i
 		}
 	}

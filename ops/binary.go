@@ -336,8 +336,14 @@ func conjArg(g *op.Grad, name op.TensorArg) any {
 }
 
 // checkAlpha is PyTorch's alpha_check.
+var defaultAlpha = op.ScalarOf(int64(1)) // which any dtype takes
+
 func checkAlpha(a op.Args) error {
-	alpha, d := number(a, arg.Alpha), a.Promoted(arg.Input, arg.Other)
+	alpha := number(a, arg.Alpha)
+	if alpha == defaultAlpha {
+		return nil
+	}
+	d := a.Promoted(arg.Input, arg.Other)
 	switch k := alpha.DType(); {
 	case k == tensor.Bool && d != tensor.Bool:
 		return op.RuntimeError("Boolean alpha only supported for Boolean results, not %s", d)

@@ -341,11 +341,13 @@ func typeNames(ds []tensor.DType) string {
 
 // number returns a Scalar or float argument as a Scalar.
 func number(a op.Args, p op.Handle) op.Scalar {
-	if f, ok := a.Any(p).(float64); ok {
-		return op.ScalarOf(f)
+	switch v := a.Any(p).(type) {
+	case op.Scalar:
+		return v
+	case float64:
+		return op.ScalarOf(v)
 	}
-	s, _ := a.Any(p).(op.Scalar)
-	return s
+	return op.Scalar{}
 }
 
 // conj returns the complex conjugate, by which PyTorch's convention multiplies
@@ -506,8 +508,12 @@ func mapKernel[T kernel.Lane](name string, ds []tensor.DType, f func(a op.Args) 
 // dtype to; it runs when their promoted dtype is one of ds.
 func zipKernel[D, T kernel.Lane](name string, ds []tensor.DType, x, y op.TensorArg, to func(op.Args) tensor.DType, f func(a op.Args) func(dst []D, a, b []T)) op.Kernel {
 	return op.Kernel{Name: name, When: resultIn(ds, x, y), Run: func(c *op.Run) error {
-		d := to(c.Args)
-		kernel.Map2(c.Out[0], operand(c.Args, x, d), operand(c.Args, y, d), f(c.Args))
+		a, b := c.Tensor(x), c.Tensor(y)
+		if a == nil || b == nil || a.Dim() == 0 || b.Dim() == 0 {
+			d := to(c.Args)
+			a, b = operand(c.Args, x, d), operand(c.Args, y, d)
+		}
+		kernel.Map2(c.Out[0], a, b, f(c.Args))
 		return nil
 	}}
 }

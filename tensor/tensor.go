@@ -56,12 +56,26 @@ func Unset(d DType, shape, strides []int) *Tensor {
 		copy(both[dims:], strides)
 	}
 	t := &Tensor{dtype: d, shape: both[:dims:dims], strides: both[dims:]}
-	n, get := Extent(t.shape, t.strides), alloc
-	if n == NumElements(shape) {
-		get = unset
-	}
-	t.storage = get(n * d.Size())
+	t.storage = storageFor(d, shape, t.strides)
 	return t
+}
+
+// storageFor returns memory for a tensor, whose elements are unspecified.
+func storageFor(d DType, shape, strides []int) []byte {
+	n := Extent(shape, strides)
+	if n == NumElements(shape) {
+		return unset(n * d.Size())
+	}
+	return alloc(n * d.Size())
+}
+
+// Make makes u, which nobody has, a tensor of t's layout over the storage, as Over does;
+// over one of its own, as Unset does, where that is nil.
+func (t *Tensor) Make(u *Tensor, storage []byte) {
+	if storage == nil {
+		storage = storageFor(t.dtype, t.shape, t.strides)
+	}
+	*u = Tensor{dtype: t.dtype, shape: t.shape, strides: t.strides, storage: storage}
 }
 
 // unset returns n bytes that hold anything, aligned like those of alloc. A

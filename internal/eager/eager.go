@@ -89,6 +89,8 @@ type Session struct {
 	device   *op.Device // nil: each call is computed where its tensors are
 	stream   int
 	states   op.States
+	computes bool // by another function than op.Call.Execute
+	plans    map[string]*plans
 }
 
 // New returns a session over the table.
@@ -96,7 +98,9 @@ func New(table *op.Table) *Session { return &Session{table: table, compute: (*op
 
 // Compute has f take the place of op.Call.Execute: it returns the tensors that
 // stand for a call's results.
-func (s *Session) Compute(f func(call *op.Call) ([]*tensor.Tensor, error)) { s.compute = f }
+func (s *Session) Compute(f func(call *op.Call) ([]*tensor.Tensor, error)) {
+	s.compute, s.computes = f, true
+}
 
 // OnGrad has f told of every application whose gradient is recorded next, and
 // of nil after the last.

@@ -197,16 +197,16 @@ func (l *Library) Bind(text []byte, layouts []op.Meta) (p *Plan, err error) {
 }
 
 func (l *Library) describe(p *Plan) *Description {
-	d := &Description{Results: []Meta{}, New: p.call == nil, Mutates: p.mutates}
+	d := &Description{Results: []Meta{}, New: p.plan == nil, Mutates: p.mutates}
 	for _, t := range p.results {
 		d.Results = append(d.Results, Meta{t.DType().String(), append([]int{}, t.Shape()...), append([]int{}, t.Strides()...)})
 	}
 	if defs, _ := l.named(p.request.name); len(defs) > 0 {
 		d.Many, d.Plain = defs[0].Sigs()[0].Many, defs[0].Sigs()[0].Plain
 	}
-	if p.call != nil {
-		sig := p.call.Def.Sigs()[0]
-		d.Op, d.Many, d.Plain = p.call.Def.ID(), sig.Many, sig.Plain
+	if p.plan != nil {
+		sig := p.plan.Call.Def.Sigs()[0]
+		d.Op, d.Many, d.Plain = p.plan.Call.Def.ID(), sig.Many, sig.Plain
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,19 +11,16 @@ import (
 	"plumb/tensor"
 )
 
-// Plan is a call that is checked, inferred and bound to a kernel for tensors of known
-// layouts, so that running it again takes the addresses of their elements alone.
+// Plan is an op.Plan for those who give the addresses of elements.
 type Plan struct {
 	lib     *Library
 	request *request
-	call    *op.Call // whose tensors are operands; nil where elements tell what it is
-	kernel  *op.Kernel
+	plan    *op.Plan // of a call whose tensors are operands; nil where results are made anew
 	inputs  []*tensor.Tensor // layouts, one for each operand
 	bytes   []int            // that each reads
 	results []*tensor.Tensor // layouts, those of copies for views; none where they are not known
 	sizes   []int
 	mutates []int
-	states  op.States
 	idle    sync.Pool // of *bound
 }
 
@@ -48,50 +45,26 @@ func (l *Library) prepare(r *request) (*Plan, error) {
 	if call.InPlace {
 		return nil, &op.Error{Class: "NotImplementedError", Op: call.Def.ID(), Msg: "in place is not supported: the argument 'inplace' has to be False"}
 	}
-	metas, known, err := inferred(call)
+	plan, err := call.Plan()
 	if err != nil {
 		return nil, err
 	}
 	p.mutates = mutated(call)
-	if !known {
+	if plan == nil {
 		return p, nil
 	}
-	for _, m := range metas {
-		if err := tensor.CheckShape(m.DType, m.Shape); err != nil {
-			return nil, op.RuntimeError("%s: %v", call.Def.ID(), err)
-		}
-		t := tensor.Layout(m.DType, m.Shape, m.Strides)
-		p.results = append(p.results, t)
+	p.results = plan.Results
+	for _, t := range p.results {
 		p.sizes = append(p.sizes, bytesOf(t))
 	}
-	if call.Def.View != nil {
-		return p, nil
-	}
-	p.call = call
-	if call.Def.Compose == nil {
-		laidOut := call.Args.MapValues(func(v op.Value) op.Value { return p.inputs[v.(*Operand).at] })
-		if p.kernel, err = call.Def.Kernel(laidOut); err != nil {
-			return nil, err
-		}
+	if call.Def.View == nil {
+		p.plan = plan
 	}
 	return p, nil
 }
 
 func bytesOf(t *tensor.Tensor) int {
 	return tensor.Extent(t.Shape(), t.Strides()) * t.DType().Size()
-}
-
-// inferred returns what a call results in; false where its elements alone tell.
-func inferred(call *op.Call) (metas []op.Meta, known bool, err error) {
-	if call.Def.Compose == nil && call.Def.Infer == nil || call.Def.Traits.Has(op.Dynamic) {
-		return nil, false, nil
-	}
-	metas, err = call.Infer()
-	var rejection *op.Error
-	if err != nil && !errors.As(err, &rejection) {
-		return nil, false, nil
-	}
-	return metas, true, err
 }
 
 // mutated returns the operands that the call changes.
@@ -124,7 +97,7 @@ func (p *Plan) bind() *bound {
 	for _, t := range p.results {
 		b.results = append(b.results, tensor.Layout(t.DType(), t.Shape(), t.Strides()))
 	}
-	b.run.Args = p.call.Args.MapValues(func(v op.Value) op.Value { return b.inputs[v.(*Operand).at] })
+	b.run.Args = p.plan.Call.Args.MapValues(func(v op.Value) op.Value { return b.inputs[v.(*Operand).at] })
 	return b
 }
 
@@ -154,7 +127,7 @@ func checked(of []Memory, want []int, layouts []*tensor.Tensor, what string) err
 // Run computes into the memory of results, which are as the plan says they will be.
 func (p *Plan) Run(inputs, results []Memory) (err error) {
 	defer caught(p.request.name, &err)
-	if p.call == nil {
+	if p.plan == nil {
 		return fmt.Errorf("%s: what it results in follows from elements, so that it makes its results itself", p.request.name)
 	}
 	if err := checked(inputs, p.bytes, p.inputs, "inputs"); err != nil {
@@ -179,21 +152,18 @@ func (p *Plan) Run(inputs, results []Memory) (err error) {
 }
 
 func (p *Plan) compute(run *op.Run) error {
-	if p.kernel == nil {
+	if p.plan.Kernel == nil {
 		return p.compose(run)
 	}
-	if p.call.Def.Traits.Has(op.Random) {
-		run.Key = p.lib.key(p.call)
+	if call := p.plan.Call; call.Def.Traits.Has(op.Random) {
+		run.Key = p.lib.key(call)
 	}
-	if err := p.kernel.Prepare(run, &p.states); err != nil {
-		return err
-	}
-	return p.kernel.Run(run)
+	return p.plan.Run(run)
 }
 
 // compose copies the results of parts to where they are wanted.
 func (p *Plan) compose(run *op.Run) error {
-	call := *p.call
+	call := *p.plan.Call
 	call.Args = run.Args
 	out, err := p.lib.execute(&call)
 	if err != nil {
