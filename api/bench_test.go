@@ -30,3 +30,25 @@ func BenchmarkAdd(b *testing.B) {
 		})
 	}
 }
+
+// TestCallsAllocate: a call that came before makes its result and little else.
+func TestCallsAllocate(t *testing.T) {
+	for _, taped := range []bool{false, true} {
+		s := api.NewSession()
+		x, err := api.FromSlice(s, make([]float32, 8), 8)
+		if err == nil && taped {
+			err = x.RequireGrad()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := testing.AllocsPerRun(100, func() {
+			if _, err := api.Add(x, x); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > 3 {
+			t.Errorf("%v allocations with a tape, %v", n, taped)
+		}
+	}
+}

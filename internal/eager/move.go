@@ -1,6 +1,8 @@
 package eager
 
 import (
+	"slices"
+
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -53,4 +55,18 @@ func (s *Session) variable(v op.Value) *Var {
 		return x
 	}
 	return &Var{Tensor: v.(*tensor.Tensor)}
+}
+
+// Adopt returns variables of what a function outside of the table computed of a call's
+// arguments: the gradient rule of the call's operator is theirs.
+func (s *Session) Adopt(call *op.Call, results []*Var) []op.Value {
+	record := !s.paused && slices.ContainsFunc(call.Args.AllValues(), RequiresGrad)
+	out := make([]op.Value, len(results))
+	for i, r := range results {
+		out[i] = &Var{Tensor: r.Tensor, requiresGrad: record && r.DType().IsDifferentiable(), symbolic: s.symbolic}
+	}
+	if record {
+		s.record(call, out)
+	}
+	return out
 }

@@ -159,7 +159,7 @@ func TestPlansAreOfSignatures(t *testing.T) {
 // TestPlansRefuseElements: an operator may refuse a call for its elements.
 func TestPlansRefuseElements(t *testing.T) {
 	table, err := op.NewTable(append([]*op.Def{{
-		Sig: "positive(Tensor x) -> Tensor", Doc: "x.", Traits: op.NoGrad, Tol: op.Tol{Class: op.Exact, Reason: "test"},
+		Sig: "not_negative(Tensor x) -> Tensor", Doc: "x.", Traits: op.NoGrad, Tol: op.Tol{Class: op.Exact, Reason: "test"},
 		Reject: func(a op.Args) error {
 			if x := a.Tensor("x"); x != nil && x.Float(0) < 0 {
 				return op.ValueError("x is negative")
@@ -176,11 +176,11 @@ func TestPlansRefuseElements(t *testing.T) {
 	}
 	s := eager.New(table)
 	for i, x := range []float32{1, 2, -3, 4} {
-		v, ok, err := s.ApplyPlanned("positive", []op.Kwarg{op.Kw("x", s.Leaf(tensor.Of(tensor.F32, []int{1}, []float32{x}), false))})
+		v, ok, err := s.ApplyPlanned("not_negative", []op.Kwarg{op.Kw("x", s.Leaf(tensor.Of(tensor.F32, []int{1}, []float32{x}), false))})
 		switch {
 		case ok != (i > 0) || (err != nil) != (x < 0):
 			t.Errorf("%v: %v, %v", x, ok, err)
-		case err != nil && err.Error() != "positive: x is negative":
+		case err != nil && err.Error() != "not_negative: x is negative":
 			t.Errorf("error %v", err)
 		case ok && err == nil && v.Float(0) != float64(x):
 			t.Errorf("%v of %v", v.Float(0), x)
