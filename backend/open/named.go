@@ -51,7 +51,7 @@ type Set struct {
 	Int32s  bool          // native takes indices of int32 wherever it takes int64
 
 	mu    sync.Mutex
-	onSim *op.Table // Table with kernels of the simulated device
+	onSim *op.Table           // Table with kernels of the simulated device
 	found map[[2]string]found // by the framework and the Python asked for
 	is    map[string]string   // name and version by backend, such as "torch 1.13.1"
 	spent time.Duration       // CPU time of closed workers after their start

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"plumb/ops"
 )
 
 // TestSpecs: a name is taken apart and put together again.
@@ -30,6 +32,8 @@ func TestSpecs(t *testing.T) {
 		"onnx:openvino:/opt/bin/python":       {"onnx:openvino", "", "", "/opt/bin/python"},
 		"native":                              {"native", "", "", ""},
 		"native:graph":                        {"native", "", "graph", ""},
+		"native@sim":                          {"native", "sim", "", ""},
+		"native@sim:graph":                    {"native", "sim", "graph", ""},
 		"recorded":                            {"recorded", "", "", ""},
 		"recorded:a/b:c.zst":                  {"recorded", "", "", "a/b:c.zst"},
 		"./own":                               {"./own", "", "", ""},
@@ -40,9 +44,20 @@ func TestSpecs(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v; as text %s", text, got, want, got)
 		}
 	}
-	for spec, want := range map[string]string{"native": "native:graph", "./own": "./own:graph", "torch:/usr/bin/python3": "torch:graph:/usr/bin/python3", "oneflow:eager": "oneflow:graph"} {
+	for spec, want := range map[string]string{"native": "native:graph", "native@sim": "native@sim:graph", "./own": "./own:graph", "torch:/usr/bin/python3": "torch:graph:/usr/bin/python3", "oneflow:eager": "oneflow:graph"} {
 		if got := InMode(spec, "graph"); got != want {
 			t.Errorf("%s in graph: %s", spec, got)
+		}
+	}
+}
+
+// TestMisspeltDevice: what native lacks is told when it is asked for.
+func TestMisspeltDevice(t *testing.T) {
+	for spec, says := range map[string]string{"native@simm": `no device "simm"; there are cpu, sim`, "native@sim:global": `native@sim has no mode "global"`, "native:gloobal": "eager"} {
+		_, err := (&Set{Table: ops.Table()}).Opener(t.Context(), spec)
+		var wrong *Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", spec, err, says)
 		}
 	}
 }

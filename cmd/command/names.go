@@ -89,7 +89,7 @@ func commandsOf(cmd *cobra.Command) iter.Seq[*cobra.Command] {
 
 // subjectNames are what references and candidates are called.
 func subjectNames() []string {
-	names := append([]string{"native", "native:graph", "torch:compile", "recorded"}, worker.Frameworks...)
+	names := append([]string{"native", "native:graph", "native@sim", "torch:compile", "recorded"}, worker.Frameworks...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -67,9 +67,9 @@ func computed(t *testing.T, table *op.Table, call *op.Call, d *op.Device) (all [
 	return all, err
 }
 
-// TestTable runs every operator, and its gradient, on a device: the bits are those of the
+// TestWholeTable runs every operator, and its gradient, on a device: the bits are those of the
 // host, with kernels of the device and by copies alone.
-func TestTable(t *testing.T) {
+func TestWholeTable(t *testing.T) {
 	held := sim.New("held", sim.Options{Held: true})
 	ported, err := sim.Ported(ops.Table(), held.Name)
 	if err != nil {
