@@ -59,6 +59,11 @@ func (c *Context) NonDifferentiable(ts ...*Tensor) { c.constant = append(c.const
 // Forward computed, among the arguments.
 const functionSig = "function(Tensor[] results, Tensor[] inputs) -> Tensor[]"
 
+const (
+	functionResults = op.TensorsArg("results")
+	functionInputs  = op.TensorsArg("inputs")
+)
+
 // Call applies the function to tensors, at least one.
 func (f Function) Call(x ...*Tensor) ([]*Tensor, error) {
 	if len(x) == 0 || slices.Contains(x, nil) {
@@ -128,13 +133,13 @@ func (f Function) bind(s *Session, ctx *Context, results, inputs []op.Value) (*o
 		Tol: op.Tol{Class: op.Exact, Reason: "copies of what was computed"},
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			var metas []op.Meta
-			for _, v := range a.Values("results") {
+			for _, v := range a.Values(functionResults) {
 				metas = append(metas, op.Meta{DType: v.DType(), Shape: v.Shape(), Strides: v.Strides()})
 			}
 			return metas, nil
 		},
-		Kernels: []op.Kernel{{Name: "copy", Run: func(c *op.Run) error {
-			for i, t := range c.Tensors("results") {
+		Kernels: []op.Kernel{{Name: "computed", Run: func(c *op.Run) error {
+			for i, t := range c.Tensors(functionResults) {
 				c.Out[i].CopyFrom(t)
 			}
 			return nil
@@ -150,11 +155,11 @@ func (f Function) bind(s *Session, ctx *Context, results, inputs []op.Value) (*o
 
 // backward is the gradient rule of a call.
 func (f Function) backward(s *Session, ctx *Context, g *op.Grad) {
-	inputs := g.Values("inputs")
+	inputs := g.Values(functionInputs)
 	grads := make([]*Tensor, len(g.Cot))
 	for i, v := range g.Cot {
 		if v == nil {
-			v = g.Op("zeros_like", g.Out[i])
+			v = g.FullLike(g.Out[i], 0)
 		}
 		grads[i] = s.tensor(v)
 	}

@@ -15,7 +15,7 @@ import (
 type Plan struct {
 	lib     *Library
 	request *request
-	plan    *op.Plan // of a call whose tensors are operands; nil where results are made anew
+	plan    *op.Plan         // of a call whose tensors are operands; nil where results are made anew
 	inputs  []*tensor.Tensor // layouts, one for each operand
 	bytes   []int            // that each reads
 	results []*tensor.Tensor // layouts, those of copies for views; none where they are not known
