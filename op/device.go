@@ -77,6 +77,11 @@ func moved(a Args, m *tensor.Move) (Args, error) {
 
 // executeOn is ExecuteInto of a call on a device, where results have memory of their own.
 func (c *Call) executeOn(d *Device) ([]*tensor.Tensor, error) {
+	for _, p := range c.Def.Mutates {
+		if t := c.Args.Tensor(p); t != nil && t.Device() == nil {
+			return nil, apart(d, nil) // a copy of it would be changed
+		}
+	}
 	call := *c
 	call.Device = d
 	var err error

@@ -231,6 +231,28 @@ func TestDevices(t *testing.T) {
 		t.Errorf("24 bytes of 8: error %v", err)
 	}
 
+	// What a call changes is changed where it is, or the call is refused.
+	on := eager.New(table)
+	on.On(a.Device, 0)
+	mean := tensor.New(tensor.F32, 2)
+	change := func(mean *tensor.Tensor) error {
+		_, err := on.Call("torch.nn.functional.batch_norm", []any{xa, nil, mean}, []op.Kwarg{op.Kw("training", true)})
+		return err
+	}
+	if err := change(mean); err == nil || !strings.Contains(err.Error(), "a and cpu!") {
+		t.Errorf("a tensor of the host that is changed: error %v", err)
+	}
+	there, err := mean.To(a.Device)
+	if err == nil {
+		err = change(there)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := there.To(nil); err != nil || h.Float(0) == 0 {
+		t.Errorf("the running variance: %v, %v", h.Float(0), err)
+	}
+
 	// What another stream left is waited for.
 	one, two := eager.New(table), eager.New(table)
 	one.On(a.Device, 0)
