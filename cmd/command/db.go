@@ -107,9 +107,9 @@ func newDBExport() *cobra.Command {
 	format := "csv"
 	cmd := &cobra.Command{
 		Use:   "export RUN",
-		Short: "Print the cases of a run or a campaign as CSV, or as a JSON object a line",
+		Short: "Print the cases of a run or a campaign as CSV, as a JSON object a line, or as Parquet",
 		Example: `  plumb db export last > cases.csv
-  plumb db export 12 --format jsonl`,
+  plumb db export 12 --format parquet > cases.parquet`,
 		Args: takes(1, 1, "one run, by its number or last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := keep.named()
@@ -125,24 +125,26 @@ func newDBExport() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			if format == "jsonl" {
-				err = exportLines(db, run.ID, cmd.OutOrStdout())
-			} else {
-				err = exportCSV(db, []*store.Run{run}, cmd.OutOrStdout())
-			}
-			if err != nil {
+			export := map[string]exporter{"csv": exportCSV, "jsonl": exportLines, "parquet": exportParquet}[format]
+			if err := export(db, []*store.Run{run}, cmd.OutOrStdout()); err != nil {
 				return &exitError{exitFault, err}
 			}
 			return nil
 		},
 	}
 	keep.of(cmd.Flags())
-	cmd.Flags().Var(oneOf(&format, "csv", "jsonl"), "format", "csv or jsonl")
+	cmd.Flags().Var(oneOf(&format, "csv", "jsonl", "parquet"), "format", "csv, jsonl or parquet")
 	return cmd
 }
 
-func exportLines(db *store.Store, run int64, out io.Writer) error {
+// exportLines writes a JSON object per case and line.
+func exportLines(s *store.Store, runs []*store.Run, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return db.Cases(run, func(c *store.Case) error { return enc.Encode(c) })
+	for _, r := range runs {
+		if err := s.Cases(r.ID, func(c *store.Case) error { return enc.Encode(storedResultOf(c)) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -267,7 +267,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"campaign serve --ca " + test, "--ca needs --nats"},
 		{"worker --give-up 0s", "a positive duration"},
 		{"worker --join nats://192.0.2.1:4222", "is not loopback: it needs tls://"},
-		{"db export last --format xml", "want csv or jsonl"},
+		{"db export last --format xml", "want csv, jsonl or parquet"},
 		{"db check --store " + dir, "--store " + dir},
 		{"config nosuch", "there is no command \"nosuch\" with flags"},
 		{"bench campaign --kills 0", "at least 1"},
