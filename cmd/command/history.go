@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -273,8 +274,12 @@ func (h *history) drawn(s *store.Store, r *store.Run) error {
 	err = cmp.Or(err, s.Sightings(r.ID, func(f *store.Sighting) error {
 		findings++
 		fmt.Fprintf(h.out, "\nfinding %d: %s: %s, %s, %s\n%s", f.Finding, plain(f.Subject), plain(f.What), count(f.Cases, "case"), plain(f.Test), indented(plain(firstLineOf(f.Reason))))
-		if f.Bundle != "" {
-			fmt.Fprintf(h.out, "  %s: plumb repro %s\n", plain(f.Proof), f.Bundle)
+		switch {
+		case f.Bundle == "":
+		case r.Command == "plumb kernel":
+			fmt.Fprintf(h.out, "  python3 %s\n", plain(filepath.Join(f.Bundle, "repro.py")))
+		default:
+			fmt.Fprintf(h.out, "  %s: plumb repro %s\n", plain(f.Proof), plain(f.Bundle))
 		}
 		return nil
 	}))

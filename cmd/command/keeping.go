@@ -164,9 +164,15 @@ func (k *keeping) findings(found []*finding.Finding, groups []*finding.Group) {
 }
 
 func (k *keeping) sight(s *store.Sighting) {
-	if k.writer != nil {
-		k.check(k.writer.Sight(s))
+	if k.writer == nil {
+		return
 	}
+	if s.Bundle != "" {
+		if dir, err := filepath.Abs(s.Bundle); err == nil {
+			s.Bundle = dir // who reads the store may work elsewhere
+		}
+	}
+	k.check(k.writer.Sight(s))
 }
 
 func sighting(g *finding.Group, r *verdict.Record) *store.Sighting {

@@ -44,13 +44,15 @@ type Server struct {
 	mux   *http.ServeMux
 	room  chan struct{} // requests under way
 	turn  chan struct{} // the one that reads the store
+
+	downloads chan struct{} // under way
 }
 
 // New returns a server of a store. Without a token it answers requests to names
 // of the loopback alone, so that no page of another site can read it by a name
 // that it makes point here.
 func New(s *store.Store, token string) (*Server, error) {
-	v := &Server{store: s, token: token, mux: http.NewServeMux(), room: make(chan struct{}, atATime), turn: make(chan struct{}, 1)}
+	v := &Server{store: s, token: token, mux: http.NewServeMux(), room: make(chan struct{}, atATime), turn: make(chan struct{}, 1), downloads: make(chan struct{}, downloads)}
 	var err error
 	if v.pages, err = template.New("pages").Funcs(functions).Parse(texts); err != nil {
 		return nil, err
@@ -63,6 +65,7 @@ func New(s *store.Store, token string) (*Server, error) {
 	} {
 		v.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.answer(w, r, answer) })
 	}
+	v.mux.HandleFunc("/findings/{id}/runs/{run}/bundle.zip", v.download)
 	v.mux.HandleFunc("/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write(style)

@@ -26,7 +26,8 @@ var functions = template.FuncMap{
 		}
 		return fmt.Sprintf("%.3g", x)
 	},
-	"ended": (*store.Run).End,
+	"ended":  (*store.Run).End,
+	"bundle": kindOf,
 }
 
 func firstLine(text string) string {

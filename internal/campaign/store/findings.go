@@ -72,6 +72,12 @@ func (s *Store) Sightings(run int64, each func(*Sighting) error) error {
 	return s.sightings(`run = ? ORDER BY f.id`, each, run)
 }
 
+// BundleOf is the folder of the bundle of a finding as it was seen in a run; "" of none.
+func (s *Store) BundleOf(finding, run int64) (dir string, err error) {
+	err = s.query(`SELECT bundle FROM sightings WHERE finding = ? AND run = ?`, []any{finding, run}, func(rows *sql.Rows) error { return rows.Scan(&dir) })
+	return dir, err
+}
+
 func (s *Store) sightings(where string, each func(*Sighting) error, args ...any) error {
 	return s.query(`SELECT f.id, run, (SELECT text FROM names WHERE id = f.subject), (SELECT text FROM names WHERE id = f.operator), what,
 			(SELECT text FROM names WHERE id = test), cases, reason, program, bundle, proof
