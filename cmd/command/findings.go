@@ -14,6 +14,7 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/finding"
+	"plumb/internal/find/shrink"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 )
@@ -29,7 +30,7 @@ type minimiser struct {
 	seed     uint64
 	summary  *report.Summary
 	log      io.Writer
-	live     *live
+	onShrink func(at, of int, r *shrink.Result) // nil for nobody who is told
 
 	solo *campaign.Solo
 }
@@ -45,7 +46,7 @@ func (m *minimiser) minimise(ctx context.Context, groups []*finding.Group) ([]*f
 		return nil, err
 	}
 	defer m.solo.Close()
-	m.solo.OnShrink = m.live.shrinks
+	m.solo.OnShrink = m.onShrink
 	var again []campaign.Instance
 	threaded, err := m.subjects.set.Threaded(ctx, m.subjects.reference)
 	switch {

@@ -33,7 +33,7 @@ func newHistory() *cobra.Command {
 	h := history{last: 30}
 	cmd := &cobra.Command{
 		Use:   "history [RUN]",
-		Short: "List, show and compare the runs that the results store keeps",
+		Short: "List, show, compare and delete the runs that the results store keeps",
 		Long: `History shows the runs of all commands that judge. Without a RUN it prints a line
 for each of the last ones; with a RUN (its number, or "last") what the run was, its
 findings and what failed, of a conformance run the tables of functions and dtypes.`,
@@ -41,11 +41,12 @@ findings and what failed, of a conformance run the tables of functions and dtype
   plumb history last
   plumb history diff 3 last
   plumb history export 3 4 --csv cases.csv
+  plumb history rm --older-than 90d --keep 20
   plumb history --json -n 1`,
 		Args: takes(0, 1, "one RUN; plumb history diff compares two"),
 		RunE: h.command((*history).run),
 	}
-	cmd.AddCommand(newHistoryDiff(), newHistoryExport())
+	cmd.AddCommand(newHistoryDiff(), newHistoryExport(), newHistoryRm())
 	h.storeFlag(cmd)
 	cmd.Flags().VarP(wholeNumber(&h.last, 1), "number", "n", "how many runs are listed, the last ones")
 	jsonFlag(cmd.Flags(), &h.json, "one JSON object per run or case and line")

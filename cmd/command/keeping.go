@@ -39,6 +39,7 @@ type keeping struct {
 	file   string       // that is kept in
 	store  *store.Store // nil where nothing is kept
 	writer *store.Writer
+	stage  string // that was written last
 	errs   io.Writer
 }
 
@@ -129,6 +130,14 @@ func (k *keeping) check(err error) {
 func (k *keeping) subjects(subjects []store.Subject) {
 	if k.writer != nil {
 		k.check(k.writer.Subjects(subjects))
+	}
+}
+
+// doing keeps what the run does now, beside judging.
+func (k *keeping) doing(stage string) {
+	if k.writer != nil && k.stage != stage {
+		k.stage = stage
+		k.check(k.writer.Does(stage))
 	}
 }
 

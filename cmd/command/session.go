@@ -20,6 +20,7 @@ import (
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/find/finding"
+	"plumb/internal/find/shrink"
 	"plumb/internal/judge/verdict"
 )
 
@@ -212,13 +213,19 @@ func (s *session) minimise(ctx context.Context) error {
 	if len(groups) == 0 || s.judging.shrink.Runs == 0 {
 		return nil
 	}
-	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err, live: s.live}
+	m := minimiser{cfg: s.cfg, subjects: &s.subjects, settings: s.judging.settings, seed: s.cases.seed, summary: s.summary, log: s.err, onShrink: s.shrinks}
 	found, err := m.minimise(ctx, groups)
 	if err == nil {
 		s.found = found
 		s.sink.Findings(found)
 	}
 	return err
+}
+
+// shrinks tells how far the search for smaller cases is.
+func (s *session) shrinks(at, of int, r *shrink.Result) {
+	s.live.shrinks(at, of, r)
+	s.reports.kept.doing(fmt.Sprintf("making failure %d of %d smaller", at, of))
 }
 
 // outline is what the files of --report are made from; nil where none is wanted.
@@ -237,8 +244,20 @@ func (s *session) keep(name string) error {
 		return err
 	}
 	unknown := s.storedSubjects(backend.Info{}, make([]backend.Info, len(s.subjects.candidates)))
-	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: unknown})
+	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: unknown, Wanted: s.wanted()})
 	return nil
+}
+
+// wanted is how many verdicts the run is to give, as far as that is known.
+func (s *session) wanted() int {
+	if s.progress.budget.time > 0 {
+		return 0
+	}
+	n := 0
+	for i := range s.cfg.Tests {
+		n += s.cfg.Tests[i].N
+	}
+	return n * max(len(s.subjects.candidates), 1)
 }
 
 // lineOf is where a test is defined, as far as it is known.

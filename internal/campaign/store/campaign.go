@@ -116,7 +116,10 @@ func (s *Store) NewCampaign(c *Campaign, parts []Part) error {
 	}
 	ctx := context.Background()
 	one := c.Run
-	one.ID = 0
+	one.ID, one.Doing, one.Written = 0, starting, time.Now()
+	for i := range parts {
+		one.Wanted += parts[i].Wanted
+	}
 	err := s.transaction(ctx, func(tx *sql.Tx) error {
 		if err := s.insertRun(ctx, tx, &one); err != nil {
 			return err

@@ -2,10 +2,14 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"plumb/internal/campaign/report"
 )
@@ -94,44 +98,51 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestVersion2GainsCampaigns: a file of version 2 keeps its runs.
-func TestVersion2GainsCampaigns(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := s.Begin(&Run{Command: "plumb run", Started: time.Now()})
-	if err == nil {
-		err = w.Add(Case{Test: "t", Subject: "a", Outcome: report.Passed, Word: "aligned"})
-	}
-	if err == nil {
-		err = w.End(true, 0)
-	}
-	for _, text := range []string{`DROP TABLE units`, `DROP TABLE parts`, `DROP TABLE specs`, `DROP TABLE campaigns`, `PRAGMA user_version = 2`} {
-		if err == nil {
-			_, err = s.conn.ExecContext(context.Background(), text)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, open := range []func(string) (*Store, error){Read, Open} {
-		s, err := open(path)
+// TestLaterTables: files of versions 2 and 3 keep their runs and findings, and gain
+// what is rolled up of them, and campaigns.
+func TestLaterTables(t *testing.T) {
+	for version, lacks := range map[int][]object{2: slices.Concat(campaignTables, rollupTables), 3: rollupTables} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		s, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := s.Run("last"); err != nil || r.Passed != 1 {
-			t.Error(r, err)
+		sighted(t, s, []string{"a"}, []string{"a", "b"})
+		want := rollupRows(t, s)
+		texts := []string{fmt.Sprintf(`PRAGMA user_version = %d`, version)}
+		for _, o := range slices.Backward(lacks) {
+			if strings.HasPrefix(o.text, "CREATE TABLE") {
+				texts = append(texts, `DROP TABLE `+o.name)
+			}
 		}
-		if _, err := s.Campaign("last"); err == nil || !strings.Contains(err.Error(), "has no campaign") {
-			t.Error(err)
+		for _, text := range texts {
+			if _, err := s.conn.ExecContext(context.Background(), text); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+		for _, open := range []func(string) (*Store, error){Read, Open} {
+			s, err := open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := s.Run("last"); err != nil || r.Failed != 2 || r.End() != "with 1" {
+				t.Error(r, err)
+			}
+			if got := rollupRows(t, s); !cmp.Equal(got, want) {
+				t.Error(version, cmp.Diff(want, got))
+			}
+			if _, err := s.Campaign("last"); err == nil || !strings.Contains(err.Error(), "has no campaign") {
+				t.Error(err)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

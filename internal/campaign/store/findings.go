@@ -44,8 +44,7 @@ func (s *Store) findings(where string, each func(*Finding) error, args ...any) e
 	return s.query(`SELECT f.id, (SELECT text FROM names WHERE id = f.subject), (SELECT text FROM names WHERE id = f.operator), what,
 			runs, cases, first, last,
 			(SELECT started_ms FROM runs WHERE id = first), (SELECT started_ms FROM runs WHERE id = last)
-		FROM (SELECT finding, count(*) AS runs, sum(cases) AS cases, min(run) AS first, max(run) AS last FROM sightings GROUP BY finding)
-			JOIN findings f ON finding = f.id WHERE `+where+` ORDER BY last DESC, f.id LIMIT ?1 OFFSET ?2`, args, func(rows *sql.Rows) error {
+		FROM spans JOIN findings f ON finding = f.id WHERE `+where+` ORDER BY last DESC, f.id LIMIT ?1 OFFSET ?2`, args, func(rows *sql.Rows) error {
 		var f Finding
 		var since, until int64
 		if err := rows.Scan(&f.ID, &f.Subject, &f.Operator, &f.What, &f.Runs, &f.Cases, &f.First, &f.Last, &since, &until); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,8 +64,12 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err := tx.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil || version == Version {
 			return err // another process has done it
 		}
-		if version == 2 {
-			return execute(ctx, tx, append(textsOf(campaignTables), marks()...))
+		if version > 1 {
+			made := rollupTables
+			if version == 2 {
+				made = slices.Concat(campaignTables, rollupTables)
+			}
+			return execute(ctx, tx, slices.Concat(textsOf(made), rollUp, marks()))
 		}
 		err := execute(ctx, tx, append([]string{`ALTER TABLE runs RENAME TO runs1`, `ALTER TABLE results RENAME TO results1`}, statements()...))
 		if err != nil {
@@ -104,8 +109,8 @@ func runs1(ctx context.Context, tx *sql.Tx) (all []*Run, err error) {
 		if r.Started, err = time.Parse(time.RFC3339, started); err != nil {
 			return nil, err
 		}
-		if r.Complete {
-			r.Ended = r.Started.Add(time.Duration(ms) * time.Millisecond)
+		if r.Written = r.Started.Add(time.Duration(ms) * time.Millisecond); r.Complete {
+			r.Ended = r.Written
 		}
 		if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func TestMigration(t *testing.T) {
 		defer s.Close()
 		runs := collect(t, s.Runs)
 		want := Run{
-			ID: 3, Command: "plumb conform run", Started: started, Ended: started.Add(1500 * time.Millisecond), Elapsed: 1.5, Complete: true, Seed: math.MaxUint64, Plumb: "dev",
+			ID: 3, Command: "plumb conform run", Started: started, Ended: started.Add(1500 * time.Millisecond), Written: started.Add(1500 * time.Millisecond), Elapsed: 1.5, Complete: true, Seed: math.MaxUint64, Plumb: "dev",
 			Subjects: []Subject{{"torch", "1.13.1"}, {"native", "1"}}, Recording: &Recording{Config: "config.py", ConfigSHA256: "c0", Baseline: "b0", Flags: "{}", Functions: 1, Implemented: 1},
 			Counts: Counts{Passed: 1, Failed: 1, Skipped: 1},
 		}

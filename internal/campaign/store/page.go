@@ -34,7 +34,7 @@ func (s *Store) Flakes(most int, each func(*Flake) error) error {
 // Names hands the names of a kind to each with the last run that has them: those
 // that hold a text, from so many on, at most so many.
 func (s *Store) Names(kind Kind, holding string, after, most int, each func(name string, last int64) error) error {
-	return s.query(`SELECT text, max(run) FROM totals JOIN names ON names.id = name WHERE kind = ? AND instr(text, ?) > 0 AND text <> ''
+	return s.query(`SELECT text, max(run) FROM latest JOIN names ON names.id = name WHERE kind = ? AND instr(text, ?) > 0 AND text <> ''
 		GROUP BY name ORDER BY text LIMIT ? OFFSET ?`, []any{int(kind), holding, most, after}, func(rows *sql.Rows) error {
 		var name string
 		var last int64
@@ -48,8 +48,8 @@ func (s *Store) Names(kind Kind, holding string, after, most int, each func(name
 // Latest hands the totals of each operator and subject to each, of the last run
 // that has them; those of operators that hold a text.
 func (s *Store) Latest(holding string, most int, each func(*Total) error) error {
-	return s.totals(`kind = 3 AND name IN (SELECT DISTINCT name FROM totals JOIN names ON names.id = name WHERE kind = 3 AND instr(text, ?1) > 0 ORDER BY text LIMIT ?2)
-		AND (name, subject, run) IN (SELECT name, subject, max(run) FROM totals WHERE kind = 3 GROUP BY name, subject) ORDER BY 2, 4, outcome DESC`, each, holding, most)
+	return s.totals(`(run, kind, name, subject) IN (SELECT run, kind, name, subject FROM latest WHERE kind = 3 AND name IN
+		(SELECT DISTINCT name FROM latest JOIN names ON names.id = name WHERE kind = 3 AND instr(text, ?1) > 0 ORDER BY text LIMIT ?2)) ORDER BY 2, 4, outcome DESC`, each, holding, most)
 }
 
 // Size is how much the store holds.
@@ -57,7 +57,7 @@ type Size struct{ Runs, Cases, Findings int }
 
 // Size counts what the store holds.
 func (s *Store) Size() (z Size, err error) {
-	err = s.query(`SELECT count(*), coalesce(sum(passed + failed + unsupported + skipped + unrecorded), 0), (SELECT count(*) FROM findings) FROM runs`, nil,
+	err = s.query(`SELECT count(*), coalesce(sum(passed + failed + unsupported + skipped + unrecorded), 0), (SELECT count(*) FROM spans) FROM runs`, nil,
 		func(rows *sql.Rows) error { return rows.Scan(&z.Runs, &z.Cases, &z.Findings) })
 	return z, err
 }

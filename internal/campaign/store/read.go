@@ -60,19 +60,20 @@ func (s *Store) LastComplete(like *Run) (*Run, error) {
 
 func (s *Store) runs(where string, each func(*Run) error, args ...any) error {
 	return s.query(`SELECT id, command, arguments, started_ms, ended_ms, elapsed_ms, complete, exit, seed, plumb, environment,
-		passed, failed, unsupported, skipped, unrecorded, config, config_sha256, baseline_sha256, flags
-		FROM runs LEFT JOIN recordings ON recordings.run = runs.id WHERE `+where, args, func(rows *sql.Rows) error {
+		passed, failed, unsupported, skipped, unrecorded, config, config_sha256, baseline_sha256, flags, wanted, written_ms, doing
+		FROM runs JOIN progress ON progress.run = runs.id LEFT JOIN recordings ON recordings.run = runs.id WHERE `+where, args, func(rows *sql.Rows) error {
 		var r Run
 		var arguments, seed, environment string
-		var started, ms int64
+		var started, ms, written int64
 		var ended, exit sql.NullInt64
 		var config, sha, base, flags sql.NullString
 		err := rows.Scan(&r.ID, &r.Command, &arguments, &started, &ended, &ms, &r.Complete, &exit, &seed, &r.Plumb, &environment,
-			&r.Passed, &r.Failed, &r.Unsupported, &r.Skipped, &r.Unrecorded, &config, &sha, &base, &flags)
+			&r.Passed, &r.Failed, &r.Unsupported, &r.Skipped, &r.Unrecorded, &config, &sha, &base, &flags, &r.Wanted, &written, &r.Doing)
 		if err != nil {
 			return err
 		}
 		r.Started, r.Elapsed = time.UnixMilli(started).UTC(), float64(ms)/1000
+		r.Written = time.UnixMilli(written).UTC()
 		if ended.Valid {
 			r.Ended = time.UnixMilli(ended.Int64).UTC()
 		}

@@ -7,10 +7,12 @@ import (
 
 // Version is the version of the tables that this package writes and the newest
 // that it reads. It is the file's user_version.
-const Version = 3
+const Version = 4
 
-// tables are those of runs, and those of campaigns, which version 2 has not.
-var tables = slices.Concat(tables2, campaignTables)
+var (
+	tables  = slices.Concat(tables3, rollupTables)
+	tables3 = slices.Concat(tables2, campaignTables)
+)
 
 // tables2 are the statements that make the tables and indices of runs, in order.
 // Keys are numbers that grow, so that rows are written behind each other; what
@@ -130,6 +132,8 @@ func tablesOf(version int) []object {
 		return tables1
 	case 2:
 		return tables2
+	case 3:
+		return tables3
 	case Version:
 		return tables
 	}

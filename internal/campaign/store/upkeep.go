@@ -26,6 +26,7 @@ func (s *Store) Check() error {
 		`SELECT r.id, passed + failed + unsupported + skipped + unrecorded, (SELECT count(*) FROM cases WHERE run = r.id) FROM runs r`, "run %d counts %d cases and has %d"),
 		s.checkCounts(`SELECT run, sum(cases), (SELECT count(*) FROM cases c WHERE c.run = u.run) FROM units u GROUP BY run`, "the units of campaign %d have %d cases, and it has %d"),
 		s.checkCounts(`SELECT run, count(*), sum(EXISTS (SELECT 1 FROM names WHERE id = c.test) AND EXISTS (SELECT 1 FROM names WHERE id = c.subject)) FROM cases c GROUP BY run`, "run %d has %d cases, and names for %d"))
+	errs = append(errs, s.checkCounts(`SELECT finding, runs, (SELECT count(*) FROM sightings s WHERE s.finding = p.finding) FROM spans p`, "finding %d was seen in %d runs, and there are %d"))
 	if err := errors.Join(errs...); err != nil {
 		return s.fail("check", err)
 	}
@@ -46,6 +47,15 @@ func (s *Store) checkCounts(text, message string) error {
 		return nil
 	})
 	return errors.Join(append(errs, err)...)
+}
+
+// Free is the share of the file that holds nothing.
+func (s *Store) Free() (share float64, err error) {
+	var free, all float64
+	err = errors.Join(
+		s.query(`PRAGMA freelist_count`, nil, func(rows *sql.Rows) error { return rows.Scan(&free) }),
+		s.query(`PRAGMA page_count`, nil, func(rows *sql.Rows) error { return rows.Scan(&all) }))
+	return free / max(all, 1), err
 }
 
 // Vacuum gives the room of what was deleted back to the file system.

@@ -28,6 +28,11 @@ type Run struct {
 	Exit     *int      `json:"exit,omitempty"`
 	Seed     uint64    `json:"seed"`
 	Plumb    string    `json:"plumb"` // version and build
+	// Wanted is how many cases it is to have, as far as that is known. Doing says what
+	// it does, "" where it has ended, and Written when it last wrote something.
+	Wanted  int       `json:"wanted,omitempty"`
+	Doing   string    `json:"doing,omitempty"`
+	Written time.Time `json:"written,omitzero"`
 	// Environment says on what it ran.
 	Environment map[string]string `json:"environment,omitempty"`
 	Subjects    []Subject         `json:"subjects"`            // the reference first
@@ -52,9 +57,20 @@ func (r *Run) Reference() Subject {
 // Candidates are the other subjects.
 func (r *Run) Candidates() []Subject { return r.Subjects[min(1, len(r.Subjects)):] }
 
+// silence is how long a run that is under way writes nothing at most.
+const silence = 10 * time.Minute
+
+// Going reports whether the run is under way: it has not ended, and wrote
+// something not long ago.
+func (r *Run) Going() bool { return r.Doing != "" && time.Since(r.Written) < silence }
+
 // End says how the run ended.
 func (r *Run) End() string {
 	switch {
+	case r.Going():
+		return "under way"
+	case r.Doing != "":
+		return "killed"
 	case r.Exit == nil && r.Ended.IsZero():
 		return "not yet, or killed"
 	case !r.Complete:
@@ -187,12 +203,20 @@ type Writer struct {
 
 	counts Counts // of what is not written yet
 	totals map[total]*sums
+	told   map[latestKey]bool // that this run has them
+	doing  string
 }
+
+// The stages of a run.
+const (
+	starting = "starting"
+	judging  = "judging"
+)
 
 // Begin makes the row of a run, whose id, counts and end are not looked at.
 func (s *Store) Begin(r *Run) (*Writer, error) {
 	one := *r
-	one.ID, one.Ended, one.Elapsed, one.Complete, one.Exit = 0, time.Time{}, 0, false, nil
+	one.ID, one.Ended, one.Elapsed, one.Complete, one.Exit, one.Doing, one.Written = 0, time.Time{}, 0, false, nil, starting, time.Now()
 	ctx := context.Background()
 	if err := s.transaction(ctx, func(tx *sql.Tx) error { return s.insertRun(ctx, tx, &one) }); err != nil {
 		return nil, s.fail("begin a run", err)
@@ -203,10 +227,7 @@ func (s *Store) Begin(r *Run) (*Writer, error) {
 // insertRun writes the row of a run, its subjects and its recording; it sets the
 // id where that is 0.
 func (s *Store) insertRun(ctx context.Context, tx *sql.Tx, r *Run) error {
-	var id, ended, exit any
-	if r.ID != 0 {
-		id = r.ID
-	}
+	var ended, exit any
 	if !r.Ended.IsZero() {
 		ended = r.Ended.UnixMilli()
 	}
@@ -214,13 +235,17 @@ func (s *Store) insertRun(ctx context.Context, tx *sql.Tx, r *Run) error {
 		exit = *r.Exit
 	}
 	done, err := tx.ExecContext(ctx, `INSERT INTO runs (id, command, arguments, started_ms, ended_ms, elapsed_ms, complete, exit, seed, plumb, environment,
-		passed, failed, unsupported, skipped, unrecorded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`,
-		id, cut(r.Command, maxName), encoded(bounded(r.Args)), r.Started.UnixMilli(), ended, int64(r.Elapsed*1000), r.Complete, exit,
+		passed, failed, unsupported, skipped, unrecorded) VALUES (coalesce(?, (SELECT max(id) FROM (SELECT max(id) AS id FROM runs UNION ALL SELECT max(run) FROM gone)) + 1, 1), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`,
+		sql.NullInt64{Int64: r.ID, Valid: r.ID != 0}, cut(r.Command, maxName), encoded(bounded(r.Args)), r.Started.UnixMilli(), ended, int64(r.Elapsed*1000), r.Complete, exit,
 		strconv.FormatUint(r.Seed, 10), cut(r.Plumb, maxName), encoded(r.Environment))
 	if err != nil {
 		return err
 	}
 	if r.ID, err = done.LastInsertId(); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO progress (run, wanted, written_ms, doing) VALUES (?, ?, ?, ?)`, r.ID, r.Wanted, r.Written.UnixMilli(), r.Doing)
+	if err != nil {
 		return err
 	}
 	if rec := r.Recording; rec != nil {
@@ -263,7 +288,7 @@ func (s *Store) insertSubjects(ctx context.Context, tx *sql.Tx, run int64, subje
 }
 
 func newWriter(s *Store, id int64) *Writer {
-	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}}
+	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}, doing: judging}
 }
 
 // Unfinished returns the last conformance run that was to judge the same as r,
@@ -313,8 +338,15 @@ func (c *Case) same(d *Case) bool {
 	return c.Number == d.Number && c.Name == d.Name && c.Test == d.Test
 }
 
+// Does says what the run does from now on.
+func (w *Writer) Does(doing string) error {
+	w.doing = cut(doing, maxName)
+	return w.flush(func(context.Context, *sql.Tx) error { return nil })
+}
+
 // End writes what is left, and that the run has ended, as far as it came.
 func (w *Writer) End(complete bool, exit int) error {
+	w.doing = ""
 	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE runs SET complete = ?, ended_ms = ?, exit = ? WHERE id = ?`, complete, time.Now().UnixMilli(), exit, w.ID)
 		return err
@@ -329,6 +361,9 @@ func (w *Writer) flush(more func(context.Context, *sql.Tx) error) error {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE runs SET elapsed_ms = ? WHERE id = ?`, (w.spent + time.Since(w.start)).Milliseconds(), w.ID)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `UPDATE progress SET written_ms = ?, doing = ? WHERE run = ?`, time.Now().UnixMilli(), w.doing, w.ID)
+		}
 		return errors.Join(err, more(ctx, tx))
 	})
 	if err != nil {
@@ -468,7 +503,14 @@ func (w *Writer) Sight(f *Sighting) error {
 			SELECT id, ?, ?, ?, ?, ?, ?, ? FROM findings WHERE subject = ? AND operator = ? AND what = ?
 			ON CONFLICT DO UPDATE SET cases = cases + excluded.cases`,
 			w.ID, ids[2], f.Cases, cut(f.Reason, maxReason), cut(f.Program, maxProgram), cut(f.Bundle, maxReason), cut(f.Proof, maxReason), ids[0], ids[1], what)
-		return err
+		if err != nil {
+			return err
+		}
+		var id int64
+		if err := tx.QueryRowContext(ctx, `SELECT id FROM findings WHERE subject = ? AND operator = ? AND what = ?`, ids[0], ids[1], what).Scan(&id); err != nil {
+			return err
+		}
+		return span(ctx, tx, id)
 	})
 	return err
 }

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plumb/internal/campaign/report"
+)
+
+// rollupRows are the rows of the tables of roll-ups, which Check has not.
+func rollupRows(t *testing.T, s *Store) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for table, columns := range map[string]string{"latest": "kind || ' ' || name || ' ' || subject || ' ' || run", "spans": "finding || ' ' || first || ' ' || last || ' ' || runs || ' ' || cases"} {
+		rows, err := s.conn.QueryContext(context.Background(), `SELECT `+columns+` FROM `+table+` ORDER BY 1`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var one string
+			if err := rows.Scan(&one); err != nil {
+				t.Fatal(err)
+			}
+			all[table] = append(all[table], one)
+		}
+	}
+	return all
+}
+
+// rolledUp are the rows that a migration makes from what they sum up.
+func rolledUp(t *testing.T, s *Store) map[string][]string {
+	t.Helper()
+	for _, text := range append([]string{`DELETE FROM progress`, `DELETE FROM latest`, `DELETE FROM spans`}, rollUp...) {
+		if _, err := s.conn.ExecContext(context.Background(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rollupRows(t, s)
+}
+
+// sighted writes runs with the tests and the findings that each has.
+func sighted(t *testing.T, s *Store, runs ...[]string) {
+	t.Helper()
+	for i, names := range runs {
+		r := exampleRun()
+		r.Recording, r.Started = nil, started.Add(time.Duration(i)*time.Hour)
+		w, err := s.Begin(r)
+		for _, name := range names {
+			c := result(0, name, report.Failed, "misaligned")
+			c.Text = "x"
+			if err == nil {
+				err = w.Add(c)
+			}
+			if err == nil {
+				err = w.Sight(&Sighting{Subject: "native", Operator: name, What: name, Test: name, Cases: 1})
+			}
+		}
+		if err == nil {
+			err = w.End(true, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDelete: a deleted run is gone with all that it had; what is rolled up is of
+// the runs that are left, the numbers of runs and findings are given once, and the
+// room comes back.
+func TestDelete(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open2(t, path)
+	sighted(t, s, []string{"a"}, []string{"a", "b"}, []string{"b", "c"}, []string{"a", "c"})
+	for _, run := range []int64{4, 2} {
+		if err := s.Delete(run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	var found []string
+	for _, f := range collect(t, func(each func(*Finding) error) error { return s.Findings(10, 0, each) }) {
+		found = append(found, fmt.Sprintf("%d %s: %d-%d, %d runs, %d cases, %s", f.ID, f.What, f.First, f.Last, f.Runs, f.Cases, f.Until.Sub(f.Since)))
+	}
+	if want := []string{"2 b: 3-3, 1 runs, 1 cases, 0s", "3 c: 3-3, 1 runs, 1 cases, 0s", "1 a: 1-1, 1 runs, 1 cases, 0s"}; !slices.Equal(found, want) {
+		t.Errorf("%q, want %q", found, want)
+	}
+	names := map[string]int64{}
+	if err := s.Names(ByTest, "", 0, 10, func(name string, last int64) error { names[name] = last; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int64{"a": 1, "b": 3, "c": 3}, names); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := s.Run("2"); err == nil {
+		t.Error("a deleted run is there")
+	}
+	if f, _, err := s.Finding(1); err != nil || f == nil || f.Last != 1 {
+		t.Error(f, err)
+	}
+	for _, run := range []int64{1, 3} {
+		if err := s.Delete(run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range []string{"runs", "cases", "details", "totals", "subjects", "sightings", "progress", "latest", "spans"} {
+		if n, err := s.count(`SELECT count(*) FROM ` + table); err != nil || n > 0 {
+			t.Errorf("%s has %d rows, %v", table, n, err)
+		}
+	}
+	sighted(t, s, []string{"b"})
+	if r, err := s.Run("last"); err != nil || r.ID != 5 {
+		t.Error(r, err)
+	}
+	if f, _, err := s.Finding(2); err != nil || f == nil || f.What != "b" || f.First != 5 {
+		t.Error(f, err)
+	}
+	if got, want := rollupRows(t, s), rolledUp(t, s); !cmp.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// TestDeleteCampaign: a campaign goes with its parts and units.
+func TestDeleteCampaign(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	c := &Campaign{Name: "x", Spec: []byte("spec"), Run: Run{Command: "plumb campaign run", Started: started}}
+	if err := s.NewCampaign(c, []Part{{Test: "t", Subject: "native", Depends: []byte{1}, Wanted: 7}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run("last"); err != nil || r.Wanted != 7 || !r.Going() || r.End() != "under way" {
+		t.Error(r, err)
+	}
+	if err := s.Delete(c.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"campaigns", "specs", "parts", "units", "runs"} {
+		if n, err := s.count(`SELECT count(*) FROM ` + table); err != nil || n > 0 {
+			t.Errorf("%s has %d rows, %v", table, n, err)
+		}
+	}
+}
+
+// TestRollups: what is kept while runs are written is what a migration makes of them,
+// of a run too that is gone on with after a later one.
+func TestRollups(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	sighted(t, s, []string{"a", "b"}, []string{"b"})
+	first, err := s.Run("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Resume(first, func(*Case) error { return nil })
+	if err == nil {
+		err = w.Add(result(1, "b", report.Passed, "aligned"))
+	}
+	if err == nil {
+		err = w.Sight(&Sighting{Subject: "native", Operator: "b", What: "b", Test: "b", Cases: 2})
+	}
+	if err == nil {
+		err = w.Does("making failure 1 of 2 smaller")
+	}
+	if r, err2 := s.Run("1"); err != nil || err2 != nil || r.Doing != "making failure 1 of 2 smaller" || !r.Going() {
+		t.Error(r, err, err2)
+	}
+	if err := w.End(true, 0); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run("1"); err != nil || r.Doing != "" || r.End() != "with 0" {
+		t.Error(r, err)
+	}
+	if got, want := rollupRows(t, s), rolledUp(t, s); !cmp.Equal(got, want) || len(got["spans"]) != 2 {
+		t.Error(cmp.Diff(want, got))
+	}
+}
