@@ -53,7 +53,7 @@ func benchStore(ctx context.Context, out io.Writer, path string, rows int) error
 	}
 	fmt.Fprintf(out, "two runs compared by tests: %d changes, %s\n", changes, time.Since(began).Round(time.Millisecond))
 	began = time.Now()
-	if err := db.Diff(runs[0], runs[1], each); err != nil {
+	if _, err := db.Diff(runs[0], runs[1], each); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "two runs compared by cases: %d changes, %s\n", changes, time.Since(began).Round(time.Millisecond))

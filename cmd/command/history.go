@@ -340,29 +340,23 @@ func conformanceCase(r *store.Case) report.ConformanceCase {
 // diff compares two runs, by their cases where they have some in common.
 func (h *history) diff(s *store.Store, runs []*store.Run) error {
 	before, after := runs[0], runs[1]
-	common, err := s.Common(before.ID, after.ID)
-	if err != nil {
-		return err
-	}
-	walk := s.Diff
-	if common == 0 && before.Recording == nil && after.Recording == nil {
-		walk = s.DiffTests
-		tests := 0
-		if tests, err = s.CommonTests(before.ID, after.ID); err != nil {
+	counts := map[string]int{}
+	o, err := s.Diff(before.ID, after.ID, h.change(counts))
+	common := o.Common
+	if err == nil && common == 0 && before.Recording == nil && after.Recording == nil {
+		if common, err = s.CommonTests(before.ID, after.ID); err != nil {
 			return err
 		}
-		if common = tests; !h.json && tests > 0 {
-			fmt.Fprintf(h.out, "no case is in both, as their seeds are %d and %d; %s\n", before.Seed, after.Seed, count(tests, "test")+" compared")
+		if !h.json && common > 0 {
+			fmt.Fprintf(h.out, "no case is in both, as their seeds are %d and %d; %s\n", before.Seed, after.Seed, count(common, "test")+" compared")
 		}
+		err = s.DiffTests(before.ID, after.ID, h.change(counts))
 	}
-	counts, err := h.changes(before, after, walk)
 	if err != nil {
 		return err
 	}
 	if !h.json {
-		if err := compared(h.out, s, before, after, counts); err != nil {
-			return err
-		}
+		compared(h.out, before, after, o, counts)
 	}
 	switch {
 	case counts[store.NewlyFailing] > 0:
@@ -375,11 +369,10 @@ func (h *history) diff(s *store.Store, runs []*store.Run) error {
 	return nil
 }
 
-// changes prints the changes, and counts them by kind.
-func (h *history) changes(before, after *store.Run, walk func(before, after int64, each func(*store.Change) error) error) (map[string]int, error) {
-	counts := map[string]int{}
+// change prints changes, and counts them by kind.
+func (h *history) change(counts map[string]int) func(*store.Change) error {
 	kind := ""
-	return counts, walk(before.ID, after.ID, func(c *store.Change) error {
+	return func(c *store.Change) error {
 		counts[c.Kind]++
 		if h.json {
 			return h.line(c)
@@ -393,7 +386,7 @@ func (h *history) changes(before, after *store.Run, walk func(before, after int6
 			fmt.Fprintf(h.out, "    %s\n", plain(firstLineOf(c.Reason)))
 		}
 		return nil
-	})
+	}
 }
 
 // changeName names what changed: a recorded case, a drawn one, or a test.
@@ -416,19 +409,17 @@ func were(n int) string {
 }
 
 // compared writes the last lines of a comparison.
-func compared(w io.Writer, s *store.Store, before, after *store.Run, counts map[string]int) error {
-	for _, one := range [][2]*store.Run{{before, after}, {after, before}} {
-		n, err := s.Only(one[0].ID, one[1].ID)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			fmt.Fprintf(w, "only in run %d: %d\n", one[0].ID, n)
+func compared(w io.Writer, before, after *store.Run, o store.Overlap, counts map[string]int) {
+	for _, only := range []struct {
+		run *store.Run
+		n   int
+	}{{before, o.OnlyBefore}, {after, o.OnlyAfter}} {
+		if only.n > 0 {
+			fmt.Fprintf(w, "only in run %d: %d\n", only.run.ID, only.n)
 		}
 	}
-	_, err := fmt.Fprintf(w, "from run %d to %d: %d newly failing, %d no longer judged, %d newly passing, %d changed otherwise\n",
+	fmt.Fprintf(w, "from run %d to %d: %d newly failing, %d no longer judged, %d newly passing, %d changed otherwise\n",
 		before.ID, after.ID, counts[store.NewlyFailing], counts[store.NoLongerJudged], counts[store.NewlyPassing], counts[store.Changed])
-	return err
 }
 
 func caseName(name, variant string) string {

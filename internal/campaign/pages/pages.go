@@ -45,7 +45,12 @@ func (r *request) stored(name string) (*store.Run, error) {
 	return run, err
 }
 
-func (r *request) runs() error {
+func (r *request) runs() error { return r.listed("runs") }
+
+// now is what changes of the page of runs.
+func (r *request) now() error { return r.listed("runlist") }
+
+func (r *request) listed(template string) error {
 	before, err := r.whole("before")
 	if err != nil {
 		return err
@@ -54,14 +59,14 @@ func (r *request) runs() error {
 	if err := r.store.Before(before, mostRuns, func(one *store.Run) error { all = append(all, one); return nil }); err != nil {
 		return err
 	}
-	data := map[string]any{"Title": "Runs", "Runs": all, "First": "", "Second": "", "Older": int64(0)}
+	data := map[string]any{"Title": "Runs", "Runs": all, "First": "", "Second": "", "Older": int64(0), "Live": before == 0}
 	if len(all) > 1 {
 		data["First"], data["Second"] = all[1].ID, all[0].ID
 	}
 	if len(all) == mostRuns {
 		data["Older"] = all[mostRuns-1].ID
 	}
-	return r.page("runs", data)
+	return r.page(template, data)
 }
 
 func (r *request) run() error {
@@ -69,23 +74,16 @@ func (r *request) run() error {
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Title": fmt.Sprintf("Run %d: %s", run.ID, run.Command), "Run": run, "Outcomes": []string{"failed", "passed", "unsupported", "skipped", "unrecorded"}}
-	for _, of := range []struct {
-		key, label, name string
-		kind             store.Kind
-	}{{"Subjects", "Subjects", "", store.BySubject}, {"Tests", "Tests", "test", store.ByTest}, {"Operators", "Operators", "operator", store.ByOperator}} {
-		g := &groups{Label: of.label, Of: of.name}
-		if err := r.store.Totals(of.kind, run.ID, g.add); err != nil {
+	data := map[string]any{"Title": fmt.Sprintf("Run %d: %s", run.ID, run.Command), "Outcomes": []string{"failed", "passed", "unsupported", "skipped", "unrecorded"}}
+	for _, of := range []ofRun{ofTests, ofOperators} {
+		g, err := r.groups(of, run.ID)
+		if err != nil {
 			return err
 		}
-		g.most(mostRows)
-		data[of.key] = g
+		g.part(0, mostRows, fmt.Sprintf("/runs/%d/%s", run.ID, of.path))
+		data[of.title] = g
 	}
-	var found []store.Sighting
-	if err := r.store.Sightings(run.ID, func(f *store.Sighting) error { found = append(found, *f); return nil }); err != nil {
-		return err
-	}
-	data["Findings"], data["Previous"] = found, int64(0)
+	data["Previous"] = int64(0)
 	err = r.store.Before(run.ID, mostRuns, func(one *store.Run) error {
 		if one.Command == run.Command && data["Previous"] == int64(0) {
 			data["Previous"] = one.ID
@@ -95,7 +93,85 @@ func (r *request) run() error {
 	if err != nil {
 		return err
 	}
-	return r.page("run", data)
+	return r.running("run", run, data)
+}
+
+// runNow is what changes of the page of a run under way.
+func (r *request) runNow() error {
+	run, err := r.stored("run")
+	if err != nil {
+		return err
+	}
+	return r.running("running", run, map[string]any{})
+}
+
+// mostFailing bounds the failing tests that are shown of a run under way.
+const mostFailing = 20
+
+// running adds what changes while a run is under way.
+func (r *request) running(template string, run *store.Run, data map[string]any) error {
+	subjects, err := r.groups(ofRun{"Subjects", "", "", store.BySubject}, run.ID)
+	if err != nil {
+		return err
+	}
+	failing := &groups{}
+	if run.Going() {
+		if failing, err = r.groups(ofTests, run.ID); err != nil {
+			return err
+		}
+		failing.Label = "Failing so far"
+		failing.Rows = slices.DeleteFunc(failing.Rows, func(g *group) bool { return g.Failed == 0 })
+		failing.part(0, mostFailing, fmt.Sprintf("/runs/%d/tests", run.ID))
+	}
+	var found []store.Sighting
+	err = r.store.FirstSightings(run.ID, mostFindings+1, func(f *store.Sighting) error { found = append(found, *f); return nil })
+	if err != nil {
+		return err
+	}
+	data["MoreFindings"] = len(found) > mostFindings
+	found = found[:min(len(found), mostFindings)]
+	data["Run"], data["Subjects"], data["Failing"], data["Findings"], data["Live"] = run, subjects, failing, found, run.Going()
+	return r.page(template, data)
+}
+
+// ofRun is a table of a run: what its rows are of.
+type ofRun struct {
+	title, path, name string
+	kind              store.Kind
+}
+
+var (
+	ofTests     = ofRun{"Tests", "tests", "test", store.ByTest}
+	ofOperators = ofRun{"Operators", "operators", "operator", store.ByOperator}
+)
+
+// groups are the rows of a table of a run: what failed first.
+func (r *request) groups(of ofRun, run int64) (*groups, error) {
+	g := &groups{Label: of.title, Of: of.name}
+	err := r.store.Totals(of.kind, run, g.add)
+	slices.SortStableFunc(g.Rows, func(a, b *group) int { return b.Failed - a.Failed })
+	return g, err
+}
+
+func (r *request) runTests() error     { return r.rows(ofTests) }
+func (r *request) runOperators() error { return r.rows(ofOperators) }
+
+// rows shows the rows of a table of a run from so many on.
+func (r *request) rows(of ofRun) error {
+	run, err := r.stored("run")
+	if err != nil {
+		return err
+	}
+	after, err := r.whole("after")
+	if err != nil {
+		return err
+	}
+	g, err := r.groups(of, run.ID)
+	if err != nil {
+		return err
+	}
+	g.part(int(min(after, int64(len(g.Rows)))), mostRows, fmt.Sprintf("/runs/%d/%s", run.ID, of.path))
+	return r.page("rows", map[string]any{"Title": fmt.Sprintf("%s of run %d", of.title, run.ID), "Run": run.ID, "Table": g})
 }
 
 func (r *request) cases() error {
@@ -147,22 +223,20 @@ func (r *request) compare() error {
 	if err != nil {
 		return err
 	}
-	n, err := r.store.Common(a.ID, b.ID)
-	if err != nil {
-		return err
-	}
-	walk, common := r.store.Diff, fmt.Sprintf("%d cases are in both.", n)
-	if n == 0 {
-		walk, common = r.store.DiffTests, "No case is in both, so tests are compared."
-	}
 	counts := map[string]int{}
 	var changes []store.Change
-	err = walk(a.ID, b.ID, func(c *store.Change) error {
+	take := func(c *store.Change) error {
 		if counts[c.Kind]++; len(changes) < mostChanges {
 			changes = append(changes, *c)
 		}
 		return nil
-	})
+	}
+	o, err := r.store.Diff(a.ID, b.ID, take)
+	common := fmt.Sprintf("%d cases are in both, %d only in run %d, %d only in run %d.", o.Common, o.OnlyBefore, a.ID, o.OnlyAfter, b.ID)
+	if err == nil && o.Common == 0 {
+		common = "No case is in both, so tests are compared."
+		err = r.store.DiffTests(a.ID, b.ID, take)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,15 +258,25 @@ func (r *request) findings() error {
 	if err != nil {
 		return err
 	}
+	run, err := r.whole("run")
+	if err != nil {
+		return err
+	}
+	query := r.FormValue("q")
 	var all []store.Finding
-	if err := r.store.Findings(mostFindings+1, int(after), func(f *store.Finding) error { all = append(all, *f); return nil }); err != nil {
+	err = r.store.Findings(store.FindingQuery{Holding: query, Run: run, Most: mostFindings + 1, After: int(after)}, func(f *store.Finding) error { all = append(all, *f); return nil })
+	if err != nil {
 		return err
 	}
 	next := 0
 	if len(all) > mostFindings {
 		next, all = int(after)+mostFindings, all[:mostFindings]
 	}
-	return r.page("findings", map[string]any{"Title": "Findings over runs", "Findings": all, "Next": next})
+	title := "Findings over runs"
+	if run > 0 {
+		title = fmt.Sprintf("Findings of run %d", run)
+	}
+	return r.page("findings", map[string]any{"Title": title, "Findings": all, "Next": next, "Query": query, "Run": run})
 }
 
 func (r *request) finding() error {

@@ -1,6 +1,6 @@
 // Package pages shows a results store to a browser: runs, findings, trends, two
-// runs compared. The pages are made on the server, hold no scripts and change
-// nothing.
+// runs compared. The pages are made on the server and change nothing; the one script
+// renews what they show of runs under way.
 package pages
 
 import (
@@ -33,6 +33,9 @@ const (
 //go:embed pages.css
 var style []byte
 
+//go:embed live.js
+var script []byte
+
 //go:embed pages.html
 var texts string
 
@@ -61,15 +64,21 @@ func New(s *store.Store, token string) (*Server, error) {
 		"/{$}": (*request).runs, "/runs/{run}": (*request).run, "/runs/{run}/cases": (*request).cases, "/runs/{run}/cases/{n}": (*request).one,
 		"/compare": (*request).compare, "/findings": (*request).findings, "/findings/{id}": (*request).finding, "/flaky": (*request).flaky,
 		"/tests": (*request).tests, "/tests/one": (*request).test, "/operators": (*request).operators, "/operators/one": (*request).operator,
-		"/matrix": (*request).matrix, "/metrics": (*request).metrics,
+		"/matrix": (*request).matrix, "/metrics": (*request).metrics, "/now": (*request).now, "/runs/{run}/now": (*request).runNow,
+		"/runs/{run}/tests": (*request).runTests, "/runs/{run}/operators": (*request).runOperators,
 	} {
 		v.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.answer(w, r, answer) })
 	}
 	v.mux.HandleFunc("/findings/{id}/runs/{run}/bundle.zip", v.download)
-	v.mux.HandleFunc("/style.css", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write(style)
-	})
+	for path, file := range map[string]struct {
+		kind string
+		text []byte
+	}{"/style.css": {"text/css; charset=utf-8", style}, "/live.js": {"text/javascript; charset=utf-8", script}} {
+		v.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", file.kind)
+			_, _ = w.Write(file.text)
+		})
+	}
 	return v, nil
 }
 
@@ -81,7 +90,7 @@ func (v *Server) HTTP() *http.Server {
 // ServeHTTP answers a request, where it may be asked.
 func (v *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -26,13 +26,28 @@ var functions = template.FuncMap{
 		}
 		return fmt.Sprintf("%.3g", x)
 	},
-	"ended":  (*store.Run).End,
-	"bundle": kindOf,
+	"ended":    (*store.Run).End,
+	"bundle":   kindOf,
+	"progress": progress,
 }
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
+}
+
+// progress says how far a run is.
+func progress(r *store.Run) string {
+	done := r.Cases()
+	if done == 0 || r.Elapsed == 0 {
+		return "no verdicts yet"
+	}
+	rate := float64(done) / r.Elapsed
+	if r.Wanted <= done {
+		return fmt.Sprintf("%d verdicts, %.0f a second", done, rate)
+	}
+	left := time.Duration(float64(r.Wanted-done) / rate * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("%d of about %d verdicts, %.0f a second, about %s left", done, r.Wanted, rate, left)
 }
 
 // group is a row: the totals of a name and a subject, of one run.
@@ -80,7 +95,8 @@ func (g *group) add(t *store.Total) {
 type groups struct {
 	Label, Of string // Of is test or operator; "" for rows without a name
 	Rows      []*group
-	More      int
+	More      int    // rows that are left out
+	Next      string // where they are
 	at        map[group3]*group
 }
 
@@ -104,11 +120,11 @@ func (g *groups) add(t *store.Total) error {
 	return nil
 }
 
-// most shows what failed first, and at most so many rows.
-func (g *groups) most(n int) {
-	slices.SortStableFunc(g.Rows, func(a, b *group) int { return b.Failed - a.Failed })
-	if len(g.Rows) > n {
-		g.Rows, g.More = g.Rows[:n], len(g.Rows)-n
+// part leaves so many rows from a place on; what follows is at a path.
+func (g *groups) part(after, most int, path string) {
+	if g.Rows = g.Rows[after:]; len(g.Rows) > most {
+		g.Next = fmt.Sprintf("%s?after=%d", path, after+most)
+		g.Rows, g.More = g.Rows[:most], len(g.Rows)-most
 	}
 }
 

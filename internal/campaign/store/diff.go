@@ -1,6 +1,9 @@
 package store
 
-import "database/sql"
+import (
+	"database/sql"
+	"fmt"
+)
 
 // Change is a case, or a test, whose verdict differs between two runs.
 type Change struct {
@@ -29,50 +32,48 @@ const (
 var changes = []string{NewlyFailing, NoLongerJudged, NewlyPassing, Changed}
 
 // kindOf is the number of a kind of change, of the outcomes a before and b after.
-const kindOf = `CASE WHEN b.outcome = 4 AND a.outcome <> 4 THEN 0 WHEN a.outcome >= 3 AND b.outcome < 3 THEN 1
-	WHEN b.outcome = 3 AND a.outcome <> 3 THEN 2 ELSE 3 END`
+func kindOf(a, b string) string {
+	return fmt.Sprintf(`CASE WHEN %[2]s = 4 AND %[1]s <> 4 THEN 0 WHEN %[1]s >= 3 AND %[2]s < 3 THEN 1 WHEN %[2]s = 3 AND %[1]s <> 3 THEN 2 ELSE 3 END`, a, b)
+}
 
-// worstOf are the cases of a run, each with the worst of its modes. The case is
-// the same in two runs where its program is. The other columns are those of the
-// row with the worst outcome: SQLite's promise for max.
-const worstOf = `(SELECT test, name, variant, number, coalesce(program, x'') AS program, subject, max(outcome) AS outcome, verdict, n
-	FROM cases WHERE run = ? GROUP BY test, name, variant, number, coalesce(program, x''), subject)`
+// Overlap is how many cases two runs have.
+type Overlap struct{ Common, OnlyBefore, OnlyAfter int }
 
-// both joins the cases that two runs, a and b, have.
-const both = worstOf + ` b JOIN ` + worstOf + ` a USING (test, name, variant, number, program, subject)`
+// sides are the cases of two runs, each with the worst of its modes before and after:
+// 5 bits of outcome, 25 of verdict and 33 of n, so that the largest is the worst, and
+// one pass over both runs is enough. A case is the same in two runs where its program is.
+const sides = `SELECT max(iif(run = ?1, (outcome << 58) | (verdict << 33) | n, NULL)) AS a, max(iif(run = ?2, (outcome << 58) | (verdict << 33) | n, NULL)) AS b
+	FROM cases WHERE run IN (?1, ?2) GROUP BY test, name, variant, number, coalesce(program, x''), subject`
+
+const (
+	sideVerdict = `>> 33 & 0x1ffffff`
+	sideN       = `& 0x1ffffffff`
+)
 
 // Diff hands the changes from one run to another to each: what fails newly
 // first, then what is no longer judged, then what passes newly, each in the order
 // of the later run.
-func (s *Store) Diff(before, after int64, each func(*Change) error) error {
-	text := func(column string) string { return `(SELECT text FROM names WHERE id = ` + column + `)` }
-	return s.query(`SELECT `+text("test")+`, `+text("name")+`, `+text("variant")+`, number, lower(hex(program)), `+text("subject")+`, `+kindOf+` AS kind,
-			coalesce(nullif(`+text("a.verdict")+`, ''), 'skipped'), coalesce(nullif(`+text("b.verdict")+`, ''), 'skipped'),
-			coalesce((SELECT reason FROM details d WHERE d.run = ? AND d.n = b.n), '')
-		FROM `+both+` WHERE a.verdict <> b.verdict ORDER BY kind, b.n`, []any{after, after, before}, func(rows *sql.Rows) error {
+func (s *Store) Diff(before, after int64, each func(*Change) error) (o Overlap, err error) {
+	err = s.query(`WITH sides AS MATERIALIZED (`+sides+`), changes AS (
+			SELECT -1 AS kind, -1 AS at, count(a) + count(b) - count(*) AS a, count(*) - count(b) AS b, count(*) - count(a) AS more FROM sides
+			UNION ALL SELECT `+kindOf("(a >> 58)", "(b >> 58)")+`, b `+sideN+`, a `+sideVerdict+`, b `+sideVerdict+`, 0 FROM sides WHERE a `+sideVerdict+` <> b `+sideVerdict+`)
+		SELECT kind, changes.a, changes.b, more, coalesce(`+name("test")+`, ''), coalesce(`+name("name")+`, ''), coalesce(`+name("variant")+`, ''), coalesce(number, 0), lower(hex(program)), coalesce(`+name("subject")+`, ''),
+			coalesce(nullif((SELECT text FROM names WHERE id = changes.a), ''), 'skipped'), coalesce(nullif((SELECT text FROM names WHERE id = changes.b), ''), 'skipped'),
+			coalesce((SELECT reason FROM details d WHERE d.run = ?2 AND d.n = at), '')
+		FROM changes LEFT JOIN cases c ON c.run = ?2 AND c.n = at ORDER BY kind, at`, []any{before, after}, func(rows *sql.Rows) error {
 		var c Change
-		var kind int
-		if err := rows.Scan(&c.Test, &c.Case, &c.Variant, &c.Number, &c.Program, &c.Subject, &kind, &c.Before, &c.After, &c.Reason); err != nil {
+		var kind, x, y, more int
+		if err := rows.Scan(&kind, &x, &y, &more, &c.Test, &c.Case, &c.Variant, &c.Number, &c.Program, &c.Subject, &c.Before, &c.After, &c.Reason); err != nil {
 			return err
+		}
+		if kind < 0 {
+			o = Overlap{x, y, more}
+			return nil
 		}
 		c.Kind = changes[kind]
 		return each(&c)
 	})
-}
-
-// Common counts the cases that two runs have both.
-func (s *Store) Common(run, other int64) (int, error) {
-	return s.count(`SELECT count(*) FROM `+both, run, other)
-}
-
-// Only counts the cases of a run that another run has not.
-func (s *Store) Only(run, other int64) (int, error) {
-	all, err := s.count(`SELECT count(*) FROM `+worstOf, run)
-	if err != nil {
-		return 0, err
-	}
-	common, err := s.Common(run, other)
-	return all - common, err
+	return o, err
 }
 
 // DiffTests hands the changes of tests to each, in the order of Diff: a test is
@@ -80,7 +81,7 @@ func (s *Store) Only(run, other int64) (int, error) {
 func (s *Store) DiffTests(before, after int64, each func(*Change) error) error {
 	const worst = `(SELECT name, subject, max(outcome) AS outcome, verdict FROM totals WHERE run = ? AND kind = 2 GROUP BY name, subject)`
 	text := func(column string) string { return `(SELECT text FROM names WHERE id = ` + column + `)` }
-	return s.query(`SELECT `+text("name")+`, `+text("subject")+`, `+kindOf+` AS kind,
+	return s.query(`SELECT `+text("name")+`, `+text("subject")+`, `+kindOf("a.outcome", "b.outcome")+` AS kind,
 			coalesce(nullif(`+text("a.verdict")+`, ''), 'skipped'), coalesce(nullif(`+text("b.verdict")+`, ''), 'skipped')
 		FROM `+worst+` b JOIN `+worst+` a USING (name, subject) WHERE a.outcome <> b.outcome ORDER BY kind, 1, 2`, []any{after, before}, func(rows *sql.Rows) error {
 		var c Change

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"time"
 )
 
@@ -24,41 +25,43 @@ type Finding struct {
 // maxVersions bounds the versions that a finding names.
 const maxVersions = 32
 
-// Findings hands findings over all runs to each, those that were seen last first:
-// at most so many, after so many.
-func (s *Store) Findings(most, after int, each func(*Finding) error) error {
-	return s.findings(`true`, each, most, after)
+// FindingQuery says which findings are wanted.
+type FindingQuery struct {
+	Holding     string // in their subject, operator, or how they fail
+	Run         int64  // that saw them; 0 for any
+	Most, After int    // at most so many, after so many
+}
+
+// Findings hands findings over all runs to each, those that were seen last first.
+func (s *Store) Findings(q FindingQuery, each func(*Finding) error) error {
+	return s.findings(`(?4 = '' OR instr(what, ?4) > 0 OR instr((SELECT text FROM names WHERE id = f.subject), ?4) > 0 OR instr((SELECT text FROM names WHERE id = f.operator), ?4) > 0)
+		AND (?5 = 0 OR EXISTS (SELECT 1 FROM sightings WHERE sightings.finding = f.id AND run = ?5))`, each, q.Most, q.After, maxVersions, q.Holding, q.Run)
 }
 
 // Finding returns a finding and its sightings, the last first; nil where there is
 // none of that id.
 func (s *Store) Finding(id int64) (found *Finding, seen []Sighting, err error) {
-	if err = s.findings(`f.id = ?3`, func(f *Finding) error { found = f; return nil }, 1, 0, id); err != nil || found == nil {
+	if err = s.findings(`f.id = ?4`, func(f *Finding) error { found = f; return nil }, 1, 0, maxVersions, id); err != nil || found == nil {
 		return nil, nil, err
 	}
-	err = s.sightings(`f.id = ? ORDER BY run DESC LIMIT 1000`, func(f *Sighting) error { seen = append(seen, *f); return nil }, id)
+	err = s.sightings(`f.id = ? ORDER BY run DESC LIMIT 200`, func(f *Sighting) error { seen = append(seen, *f); return nil }, id)
 	return found, seen, err
 }
 
 func (s *Store) findings(where string, each func(*Finding) error, args ...any) error {
 	return s.query(`SELECT f.id, (SELECT text FROM names WHERE id = f.subject), (SELECT text FROM names WHERE id = f.operator), what,
 			runs, cases, first, last,
-			(SELECT started_ms FROM runs WHERE id = first), (SELECT started_ms FROM runs WHERE id = last)
-		FROM spans JOIN findings f ON finding = f.id WHERE `+where+` ORDER BY last DESC, f.id LIMIT ?1 OFFSET ?2`, args, func(rows *sql.Rows) error {
+			(SELECT started_ms FROM runs WHERE id = first), (SELECT started_ms FROM runs WHERE id = last), (SELECT json_group_array(version) FROM (
+				SELECT version FROM sightings g JOIN subjects u ON u.run = g.run AND u.name = f.subject AND u.n > 0 WHERE g.finding = f.id GROUP BY version ORDER BY min(g.run) LIMIT ?3))
+		FROM spans CROSS JOIN findings f ON finding = f.id WHERE `+where+` ORDER BY last DESC, finding LIMIT ?1 OFFSET ?2`, args, func(rows *sql.Rows) error {
 		var f Finding
 		var since, until int64
-		if err := rows.Scan(&f.ID, &f.Subject, &f.Operator, &f.What, &f.Runs, &f.Cases, &f.First, &f.Last, &since, &until); err != nil {
+		var versions string
+		if err := rows.Scan(&f.ID, &f.Subject, &f.Operator, &f.What, &f.Runs, &f.Cases, &f.First, &f.Last, &since, &until, &versions); err != nil {
 			return err
 		}
 		f.Since, f.Until = time.UnixMilli(since).UTC(), time.UnixMilli(until).UTC()
-		err := s.query(`SELECT version FROM sightings JOIN findings f ON f.id = finding JOIN subjects u ON u.run = sightings.run AND u.name = f.subject AND u.n > 0
-			WHERE finding = ? GROUP BY version ORDER BY min(sightings.run) LIMIT ?`, []any{f.ID, maxVersions}, func(rows *sql.Rows) error {
-			var version string
-			err := rows.Scan(&version)
-			f.Versions = append(f.Versions, version)
-			return err
-		})
-		if err != nil {
+		if err := json.Unmarshal([]byte(versions), &f.Versions); err != nil {
 			return err
 		}
 		return each(&f)
@@ -68,7 +71,12 @@ func (s *Store) findings(where string, each func(*Finding) error, args ...any) e
 // Sightings hands the findings of a run to each, in the order in which the store
 // first saw them.
 func (s *Store) Sightings(run int64, each func(*Sighting) error) error {
-	return s.sightings(`run = ? ORDER BY f.id`, each, run)
+	return s.FirstSightings(run, -1, each)
+}
+
+// FirstSightings are Sightings, at most so many.
+func (s *Store) FirstSightings(run int64, most int, each func(*Sighting) error) error {
+	return s.sightings(`run = ? ORDER BY f.id LIMIT ?`, each, run, most)
 }
 
 // BundleOf is the folder of the bundle of a finding as it was seen in a run; "" of none.

@@ -154,7 +154,7 @@ func TestFindings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found := collect(t, func(each func(*Finding) error) error { return s.Findings(10, 0, each) })
+	found := collect(t, func(each func(*Finding) error) error { return s.Findings(FindingQuery{Most: 10}, each) })
 	want := []Finding{
 		{ID: 1, Subject: "native", Operator: "relu", What: sighting.What, Runs: 3, Cases: 9, First: 1, Last: 3, Since: started, Until: started, Versions: []string{"1", "2"}},
 		{ID: 2, Subject: "native", Operator: "relu", What: "crash", Runs: 2, Cases: 6, First: 2, Last: 3, Since: started, Until: started, Versions: []string{"2"}},
@@ -239,7 +239,7 @@ func BenchmarkDiff(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if err := s.Diff(1, 2, func(*Change) error { return nil }); err != nil {
+		if _, err := s.Diff(1, 2, func(*Change) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

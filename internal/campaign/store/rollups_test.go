@@ -87,7 +87,7 @@ func TestDelete(t *testing.T) {
 		t.Error(err)
 	}
 	var found []string
-	for _, f := range collect(t, func(each func(*Finding) error) error { return s.Findings(10, 0, each) }) {
+	for _, f := range collect(t, func(each func(*Finding) error) error { return s.Findings(FindingQuery{Most: 10}, each) }) {
 		found = append(found, fmt.Sprintf("%d %s: %d-%d, %d runs, %d cases, %s", f.ID, f.What, f.First, f.Last, f.Runs, f.Cases, f.Until.Sub(f.Since)))
 	}
 	if want := []string{"2 b: 3-3, 1 runs, 1 cases, 0s", "3 c: 3-3, 1 runs, 1 cases, 0s", "1 a: 1-1, 1 runs, 1 cases, 0s"}; !slices.Equal(found, want) {

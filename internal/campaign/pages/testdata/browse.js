@@ -7,7 +7,8 @@ const axe = require('axe-core').source;
   const [executablePath, base, ...paths] = process.argv.slice(2);
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   for (const scheme of ['light', 'dark']) {
-    for (const viewport of scheme === 'dark' ? [{ width: 360, height: 640 }] : [{ width: 1280, height: 900 }]) {
+    for (const viewport of [{ width: 360, height: 640 }, { width: 1280, height: 900 }]) {
+      if (!process.env.PLUMB_SHOTS && (scheme === 'dark') !== (viewport.width < 1000)) continue;
       const context = await browser.newContext({ colorScheme: scheme, viewport, bypassCSP: true });
       for (const path of paths) {
         const page = await context.newPage();
@@ -18,14 +19,14 @@ const axe = require('axe-core').source;
         const response = await page.goto(base + path);
         if (response.status() !== 200) console.log(`${path}: ${response.status()}`);
         if (await page.evaluate(() => window.hacked)) console.log(`${path}: a name ran`);
-        if (await page.evaluate(() => document.querySelectorAll('script, iframe, object, [onerror], [onload]').length)) console.log(`${path}: has active elements`);
+        if (await page.evaluate(() => document.querySelectorAll('script:not([src="/live.js"]), iframe, object, [onerror], [onload]').length)) console.log(`${path}: has active elements`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         if (wide > 0) console.log(`${path}: is ${wide}px wider than a ${viewport.width}px screen`);
         await page.evaluate(axe);
         const found = await page.evaluate(() => window.axe.run());
         for (const v of found.violations) console.log(`${path} (${scheme}): axe ${v.id}: ${v.nodes[0].html}`);
         const shots = process.env.PLUMB_SHOTS;
-        if (shots) await page.screenshot({ path: `${shots}/${scheme}${path.replace(/[^a-z0-9]+/gi, '_')}.png` });
+        if (shots) await page.screenshot({ path: `${shots}/${scheme}_${viewport.width}${path.replace(/[^a-z0-9]+/gi, '_')}.png`, fullPage: viewport.width > 1000 });
         await page.close();
       }
       await context.close();
