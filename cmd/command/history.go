@@ -181,7 +181,7 @@ func (h *history) list(s *store.Store) error {
 	err := s.Last(h.last, func(r *store.Run) error {
 		n++
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.1fs\t%s\t\n", r.ID, r.Started.Format("2006-01-02 15:04"), plain(strings.TrimPrefix(r.Command, "plumb ")), plain(candidatesOf(r)),
-			plain(nameOf(r.Reference())), r.Cases(), r.Passed, r.Failed, r.Unsupported, r.Elapsed, r.End())
+			plain(r.Reference().String()), r.Cases(), r.Passed, r.Failed, r.Unsupported, r.Elapsed, r.End())
 		return nil
 	})
 	if err == nil && n == 0 {
@@ -196,14 +196,6 @@ const longestName = 200
 
 // plain is a text without what a terminal would obey.
 func plain(text string) string { return backend.Printable(text, longestName) }
-
-// nameOf is a subject with its version.
-func nameOf(s store.Subject) string {
-	if version := strings.TrimPrefix(s.Version, s.Name+" "); version != "" {
-		return s.Name + " " + version
-	}
-	return s.Name
-}
 
 func candidatesOf(r *store.Run) string {
 	var names []string
@@ -301,10 +293,10 @@ func (h *history) head(r *store.Run) {
 	rows := [][2]string{
 		{"run", fmt.Sprintf("%d, %s, %.1fs, ended: %s", r.ID, r.Started.Format("2006-01-02 15:04:05 MST"), r.Elapsed, r.End())},
 		{"command", cmp.Or(strings.TrimSpace("plumb "+strings.Join(r.Args, " ")), r.Command)},
-		{"reference", nameOf(r.Reference())},
+		{"reference", r.Reference().String()},
 	}
 	for _, c := range r.Candidates() {
-		rows = append(rows, [2]string{"candidate", nameOf(c)})
+		rows = append(rows, [2]string{"candidate", c.String()})
 	}
 	rows = append(rows, [2]string{"seed", fmt.Sprint(r.Seed)})
 	if m := r.Recording; m != nil {

@@ -29,7 +29,7 @@ var caseColumns = []struct {
 	{parquet.Column{Name: "started", Type: parquet.Time}, func(r *store.Run, _ *store.Case) any { return r.Started }},
 	{textColumn("command"), func(r *store.Run, _ *store.Case) any { return r.Command }},
 	{parquet.Column{Name: "seed", Type: parquet.Uint64}, func(r *store.Run, _ *store.Case) any { return r.Seed }},
-	{textColumn("reference"), func(r *store.Run, _ *store.Case) any { return nameOf(r.Reference()) }},
+	{textColumn("reference"), func(r *store.Run, _ *store.Case) any { return r.Reference().String() }},
 	{parquet.Column{Name: "n"}, func(_ *store.Run, c *store.Case) any { return c.N }},
 	{textColumn("test"), func(_ *store.Run, c *store.Case) any { return c.Test }},
 	{textColumn("case"), func(_ *store.Run, c *store.Case) any { return c.Name }},

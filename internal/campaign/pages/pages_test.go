@@ -75,7 +75,7 @@ func everyPage(name string) []string {
 
 func served(t testing.TB, s *store.Store, token string) *Server {
 	t.Helper()
-	v, err := New(s, token)
+	v, err := New(s, Access{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}

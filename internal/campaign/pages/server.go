@@ -42,7 +42,7 @@ var texts string
 // Server answers requests for pages.
 type Server struct {
 	store *store.Store
-	token string // "" asks for none
+	Access
 	pages *template.Template
 	mux   *http.ServeMux
 	room  chan struct{} // requests under way
@@ -51,11 +51,17 @@ type Server struct {
 	downloads chan struct{} // under way
 }
 
-// New returns a server of a store. Without a token it answers requests to names
-// of the loopback alone, so that no page of another site can read it by a name
-// that it makes point here.
-func New(s *store.Store, token string) (*Server, error) {
-	v := &Server{store: s, token: token, mux: http.NewServeMux(), room: make(chan struct{}, atATime), turn: make(chan struct{}, 1), downloads: make(chan struct{}, downloads)}
+// Access is who is answered. Where nothing is asked for, requests to names of the
+// loopback are answered alone, so that no page of another site can read the store by a
+// name that it makes point here.
+type Access struct {
+	Token        string // of every request; "" asks for none
+	Certificates bool   // TLS has asked every client for one
+}
+
+// New returns a server of a store.
+func New(s *store.Store, a Access) (*Server, error) {
+	v := &Server{store: s, Access: a, mux: http.NewServeMux(), room: make(chan struct{}, atATime), turn: make(chan struct{}, 1), downloads: make(chan struct{}, downloads)}
 	var err error
 	if v.pages, err = template.New("pages").Funcs(functions).Parse(texts); err != nil {
 		return nil, err
@@ -101,9 +107,9 @@ func (v *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "these pages are read only", http.StatusMethodNotAllowed)
 	case len(r.RequestURI) > maxURL:
 		http.Error(w, "the address is too long", http.StatusRequestURITooLong)
-	case v.token == "" && !local(r.Host):
+	case v.Token == "" && !v.Certificates && !local(r.Host):
 		http.Error(w, "without --token this machine's own names are answered alone: localhost, 127.0.0.1", http.StatusForbidden)
-	case v.token != "" && !v.knows(r):
+	case v.Token != "" && !v.knows(r):
 		h.Set("WWW-Authenticate", `Basic realm="plumb: any name, and the token as password", charset="UTF-8"`)
 		http.Error(w, "the token is asked for: Authorization: Bearer TOKEN, or as the password", http.StatusUnauthorized)
 	default:
@@ -126,7 +132,7 @@ func (v *Server) knows(r *http.Request) bool {
 	if !ok {
 		_, given, ok = r.BasicAuth()
 	}
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(v.token))
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(v.Token))
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 

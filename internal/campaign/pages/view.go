@@ -166,6 +166,7 @@ func bars(title string, rows []*group, parts func(*group) []part) chart {
 	if largest == 0 {
 		return c
 	}
+	c.Title = fmt.Sprintf("%s, up to %.3g", title, largest)
 	for i, r := range rows {
 		y := float64(barHeight)
 		for _, p := range parts(r) {
@@ -209,5 +210,5 @@ func worstParts(g *group) []part {
 
 func timeParts(g *group) []part {
 	cases := max(g.Cases(), 1)
-	return []part{{"other", g.Seconds / float64(cases), fmt.Sprintf("%.3g ms a case", 1000*g.Seconds/float64(cases))}}
+	return []part{{"other", 1000 * g.Seconds / float64(cases), fmt.Sprintf("%.3g ms a case", 1000*g.Seconds/float64(cases))}}
 }

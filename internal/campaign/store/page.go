@@ -2,8 +2,8 @@ package store
 
 import "database/sql"
 
-// Flake is a test of a subject that ended in several ways under one seed, with
-// one build of Plumb and one version of the subject.
+// Flake is a test of a subject that ended in several ways under one command line and
+// seed, with one build of Plumb, one version of the subject and one of the reference.
 type Flake struct {
 	Test    string `json:"test"`
 	Subject string `json:"subject"`
@@ -17,11 +17,15 @@ type Flake struct {
 // Flakes hands tests that failed in some and not in others of equal runs to each,
 // those that did so last first.
 func (s *Store) Flakes(most int, each func(*Flake) error) error {
-	return s.query(`WITH ended AS (SELECT t.run, t.name, t.subject, u.version, r.seed, r.plumb, max(t.outcome) AS outcome
-			FROM totals t JOIN runs r ON r.id = t.run JOIN subjects u ON u.run = t.run AND u.name = t.subject AND u.n > 0
-			WHERE t.kind = 2 AND r.complete = 1 GROUP BY t.run, t.name, t.subject)
-		SELECT (SELECT text FROM names WHERE id = name), (SELECT text FROM names WHERE id = subject), version, seed, count(*), sum(outcome = 4), max(run)
-		FROM ended GROUP BY name, subject, version, seed, plumb HAVING max(outcome) = 4 AND min(outcome) < 4 ORDER BY 7 DESC, 1 LIMIT ?`, []any{most},
+	return s.query(`WITH equal AS (SELECT r.id, seed, plumb, arguments, u.name AS reference, u.version AS believed FROM runs r JOIN subjects u ON u.run = r.id AND u.n = 0 WHERE complete = 1),
+		again AS (SELECT id, dense_rank() OVER same AS alike, count(*) OVER (PARTITION BY seed, plumb, arguments, reference, believed) AS runs FROM equal
+			WINDOW same AS (ORDER BY seed, plumb, arguments, reference, believed)),
+		ended AS (SELECT t.run, alike, t.name, t.subject, u.version, max(t.outcome) AS outcome
+			FROM again JOIN totals t ON t.run = again.id JOIN subjects u ON u.run = t.run AND u.name = t.subject AND u.n > 0
+			WHERE runs > 1 AND t.kind = 2 GROUP BY t.run, t.name, t.subject)
+		SELECT (SELECT text FROM names WHERE id = name), (SELECT text FROM names WHERE id = subject), version, (SELECT seed FROM runs WHERE id = run), runs, failed, run FROM (
+			SELECT name, subject, version, count(*) AS runs, sum(outcome = 4) AS failed, max(run) AS run
+			FROM ended GROUP BY name, subject, version, alike HAVING max(outcome) = 4 AND min(outcome) < 4) ORDER BY run DESC, 1 LIMIT ?`, []any{most},
 		func(rows *sql.Rows) error {
 			var f Flake
 			if err := rows.Scan(&f.Test, &f.Subject, &f.Version, &f.Seed, &f.Runs, &f.Failed, &f.Last); err != nil {

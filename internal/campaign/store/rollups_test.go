@@ -180,3 +180,36 @@ func TestRollups(t *testing.T) {
 		t.Error(cmp.Diff(want, got))
 	}
 }
+
+// TestFlakes: a test is flaky that ends in two ways in equal runs, and not in runs that
+// were told otherwise, or have another reference or subject.
+func TestFlakes(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	run := func(outcome report.Outcome, complete bool, change func(*Run)) {
+		r := exampleRun()
+		r.Recording = nil
+		change(r)
+		write(t, s, r, complete, result(0, "shaky", outcome, "x"), result(1, "calm", report.Passed, "aligned"))
+	}
+	same := func(*Run) {}
+	run(report.Passed, true, same)
+	run(report.Failed, false, same)
+	for _, change := range []func(*Run){
+		func(r *Run) { r.Args = append(r.Args, "--tolerance", "exact") }, func(r *Run) { r.Subjects[0].Version = "2" },
+		func(r *Run) { r.Subjects[1].Version = "2" }, func(r *Run) { r.Seed = 1 }, func(r *Run) { r.Plumb = "v2" },
+	} {
+		run(report.Failed, true, change)
+	}
+	flakes := func() []Flake {
+		return collect(t, func(each func(*Flake) error) error { return s.Flakes(10, each) })
+	}
+	if got := flakes(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	run(report.Failed, true, same)
+	run(report.Passed, true, same)
+	want := []Flake{{Test: "shaky", Subject: "native", Version: "1", Seed: fmt.Sprint(exampleRun().Seed), Runs: 3, Failed: 1, Last: 9}}
+	if diff := cmp.Diff(want, flakes()); diff != "" {
+		t.Error(diff)
+	}
+}

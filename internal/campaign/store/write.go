@@ -46,6 +46,14 @@ type Subject struct {
 	Version string `json:"version"`
 }
 
+// String is a subject with its version.
+func (s Subject) String() string {
+	if version := strings.TrimPrefix(s.Version, s.Name+" "); version != "" {
+		return s.Name + " " + version
+	}
+	return s.Name
+}
+
 // Reference is the first subject.
 func (r *Run) Reference() Subject {
 	if len(r.Subjects) == 0 {
