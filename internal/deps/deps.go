@@ -58,7 +58,7 @@ internal/find/shrink:       global tensor internal/draw/choice op program backen
 internal/find/accepted:     backend tensor program internal/find/shrink internal/judge/verdict
 internal/find/finding:      tensor program internal/find/shrink internal/judge/verdict
 internal/campaign/store:    internal/campaign/report
-internal/campaign/pages:    backend internal/campaign/report internal/campaign/store
+internal/campaign/pages:    backend internal/campaign/report internal/campaign/store internal/judge/verdict
 internal/campaign/report/picture:tensor internal/judge/compare internal/judge/verdict
 internal/campaign/report/page:tensor internal/judge/verdict internal/find/finding internal/campaign/report internal/campaign/report/picture
 internal/campaign/report:   internal/campaign/report/picture tensor program internal/scratch backend internal/judge/compare internal/judge/verdict internal/find/shrink internal/find/finding

@@ -6,6 +6,7 @@ import (
 
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
+	"plumb/internal/judge/verdict"
 )
 
 // metrics writes what the store holds, and the last run of each command, as OpenMetrics.
@@ -62,6 +63,45 @@ func (r *request) metrics() error {
 	}
 	_, err = w.WriteString("# EOF\n")
 	return err
+}
+
+// badge is a picture of a run, or of the last one of a command that has every case.
+func (r *request) badge() error {
+	var run *store.Run
+	var err error
+	if r.FormValue("run") != "" {
+		run, err = r.stored("run")
+	} else {
+		command := r.FormValue("command")
+		err = r.store.Before(0, mostBefore, func(one *store.Run) error {
+			if run == nil && one.Complete && (command == "" || one.Command == command) {
+				run = one
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if run == nil {
+		return missing("no such run has ended")
+	}
+	aligned, findings := 0, 0
+	err = r.store.Words(run.ID, func(_, word string, cases int) error {
+		if word == string(verdict.Aligned) {
+			aligned += cases
+		}
+		return nil
+	})
+	if err == nil && run.Failed > 0 {
+		err = r.store.FirstSightings(run.ID, -1, func(*store.Sighting) error { findings++; return nil })
+		findings = max(findings, 1)
+	}
+	if err != nil {
+		return err
+	}
+	r.kind = "image/svg+xml"
+	return report.WriteBadge(&r.body, run.Cases(), aligned, findings)
 }
 
 // label is a value of a label, in quotes.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 )
 
@@ -18,7 +19,11 @@ const (
 	mostFindings = 100
 	mostNames    = 200
 	trendRuns    = 60
+	mostBefore   = 1000 // runs among which one of a command is looked for
 )
+
+// outcomes are those of cases, what matters most first.
+var outcomes = []report.Outcome{report.Failed, report.Passed, report.Unsupported, report.Skipped, report.Unrecorded}
 
 // whole is a number of the address, or of its query; 0 where there is none.
 func (r *request) whole(name string) (int64, error) {
@@ -74,7 +79,7 @@ func (r *request) run() error {
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Title": fmt.Sprintf("Run %d: %s", run.ID, run.Command), "Outcomes": []string{"failed", "passed", "unsupported", "skipped", "unrecorded"}}
+	data := map[string]any{"Title": fmt.Sprintf("Run %d: %s", run.ID, run.Command), "Outcomes": outcomes}
 	for _, of := range []ofRun{ofTests, ofOperators} {
 		g, err := r.groups(of, run.ID)
 		if err != nil {
@@ -183,16 +188,19 @@ func (r *request) cases() error {
 	if err != nil {
 		return err
 	}
-	outcome, test := r.FormValue("outcome"), r.FormValue("test")
+	outcome, test := report.Outcome(r.FormValue("outcome")), r.FormValue("test")
+	if outcome != "" && !slices.Contains(outcomes, outcome) {
+		return missing(fmt.Sprintf("no case ends %q", outcome))
+	}
 	var all []store.Case
-	if err := r.store.Page(run.ID, from, outcome, test, mostCases+1, func(c *store.Case) error { all = append(all, *c); return nil }); err != nil {
+	if err := r.store.Page(run.ID, from, string(outcome), test, mostCases+1, func(c *store.Case) error { all = append(all, *c); return nil }); err != nil {
 		return err
 	}
 	next := int64(0)
 	if len(all) > mostCases {
 		next, all = all[mostCases].N, all[:mostCases]
 	}
-	return r.page("cases", map[string]any{"Title": fmt.Sprintf("Cases of run %d %s", run.ID, outcome), "Run": run.ID, "Cases": all, "Next": next, "Outcome": outcome, "Test": test})
+	return r.page("cases", map[string]any{"Title": fmt.Sprintf("Cases of run %d %s", run.ID, outcome), "Run": run.ID, "Cases": all, "Next": next, "Outcome": outcome, "Outcomes": outcomes, "Test": test})
 }
 
 func (r *request) one() error {

@@ -188,7 +188,7 @@ func TestRequestsAreLimited(t *testing.T) {
 		{open, "POST", "/", 405, nil}, {open, "DELETE", "/runs/1", 405, nil}, {open, "HEAD", "/", 200, nil},
 		{open, "GET", "/?before=" + strings.Repeat("1", 5000), 414, nil}, {open, "GET", "/?before=x", 404, nil}, {open, "GET", "/runs/-1", 404, nil},
 		{open, "GET", "/runs/99", 404, nil}, {open, "GET", "/runs/1/cases/77", 404, nil}, {open, "GET", "/compare?a=1", 404, nil}, {open, "GET", "/findings/9", 404, nil},
-		{open, "GET", "/runs/1'--", 404, nil}, {open, "GET", "/nothing", 404, nil},
+		{open, "GET", "/runs/1'--", 404, nil}, {open, "GET", "/runs/1/cases?outcome=lost", 404, nil}, {open, "GET", "/runs/1/tests?after=99", 200, nil}, {open, "GET", "/nothing", 404, nil},
 		{closed, "GET", "/", 401, nil}, {closed, "GET", "/metrics", 401, []string{"Authorization", "Bearer a token of many byteS"}}, {closed, "GET", "/style.css", 401, nil},
 		{closed, "GET", "/", 200, []string{"Authorization", "Bearer a token of many bytes"}}, {closed, "GET", "/", 200, []string{"Authorization", basic.Header.Get("Authorization")}},
 	} {
@@ -234,6 +234,21 @@ func TestPagesTell(t *testing.T) {
 	} {
 		if w := get(v, path); w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d, lacks %q\n%.3000s", path, w.Code, want, w.Body)
+		}
+	}
+}
+
+// TestBadge: the badge is of the last run of a command, or of the one that is named.
+func TestBadge(t *testing.T) {
+	v := served(t, filled(t, "x", 2), "")
+	for path, want := range map[string]string{"/badge.svg": ">2 aligned<", "/badge.svg?command=plumb+run": ">2 aligned<", "/badge.svg?run=2": ">1 finding<", "/badge.svg?run=last": ">2 aligned<"} {
+		if w := get(v, path); w.Code != 200 || w.Header().Get("Content-Type") != "image/svg+xml" || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d, %s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/badge.svg?command=other", "/badge.svg?run=9"} {
+		if w := get(v, path); w.Code != 404 {
+			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
 }

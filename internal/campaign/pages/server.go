@@ -70,7 +70,7 @@ func New(s *store.Store, a Access) (*Server, error) {
 		"/{$}": (*request).runs, "/runs/{run}": (*request).run, "/runs/{run}/cases": (*request).cases, "/runs/{run}/cases/{n}": (*request).one,
 		"/compare": (*request).compare, "/findings": (*request).findings, "/findings/{id}": (*request).finding, "/flaky": (*request).flaky,
 		"/tests": (*request).tests, "/tests/one": (*request).test, "/operators": (*request).operators, "/operators/one": (*request).operator,
-		"/matrix": (*request).matrix, "/metrics": (*request).metrics, "/now": (*request).now, "/runs/{run}/now": (*request).runNow,
+		"/matrix": (*request).matrix, "/metrics": (*request).metrics, "/badge.svg": (*request).badge, "/now": (*request).now, "/runs/{run}/now": (*request).runNow,
 		"/runs/{run}/tests": (*request).runTests, "/runs/{run}/operators": (*request).runOperators,
 	} {
 		v.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.answer(w, r, answer) })

@@ -192,11 +192,20 @@ func issue(text, kind, id, path string, line int) object {
 
 // Badge writes a small picture of the result.
 func (o *Outline) Badge(w io.Writer) error {
-	text, colour := fmt.Sprintf("%d aligned", o.Verdicts["aligned"]), "#1a7f37"
+	findings := 0
 	if !o.Aligned() {
-		text, colour = plural(max(len(o.Findings), 1), "finding"), "#b3261e"
+		findings = max(len(o.Findings), 1)
 	}
-	if o.Cases == 0 && o.Aligned() {
+	return WriteBadge(w, o.Cases, o.Verdicts["aligned"], findings)
+}
+
+// WriteBadge writes a small picture of a run of so many cases.
+func WriteBadge(w io.Writer, cases, aligned, findings int) error {
+	text, colour := fmt.Sprintf("%d aligned", aligned), "#1a7f37"
+	switch {
+	case findings > 0:
+		text, colour = plural(findings, "finding"), "#b3261e"
+	case cases == 0:
 		text, colour = "nothing judged", "#57606a"
 	}
 	width := 50 + 7*len(text) + 12
