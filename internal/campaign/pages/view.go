@@ -42,6 +42,9 @@ func progress(r *store.Run) string {
 	if done == 0 || r.Elapsed == 0 {
 		return "no verdicts yet"
 	}
+	if r.Doing != store.Judging {
+		return fmt.Sprintf("%d verdicts", done)
+	}
 	rate := float64(done) / r.Elapsed
 	if r.Wanted <= done {
 		return fmt.Sprintf("%d verdicts, %.0f a second", done, rate)

@@ -215,10 +215,10 @@ type Writer struct {
 	doing  string
 }
 
-// The stages of a run.
+// The first stages of a run.
 const (
 	starting = "starting"
-	judging  = "judging"
+	Judging  = "judging"
 )
 
 // Begin makes the row of a run, whose id, counts and end are not looked at.
@@ -296,7 +296,7 @@ func (s *Store) insertSubjects(ctx context.Context, tx *sql.Tx, run int64, subje
 }
 
 func newWriter(s *Store, id int64) *Writer {
-	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}, doing: judging}
+	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}, doing: Judging}
 }
 
 // Unfinished returns the last conformance run that was to judge the same as r,
