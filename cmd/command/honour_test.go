@@ -148,7 +148,7 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"run --report json=/no/such/x", "there is no directory"},
 		{"run --collect-only --report json=x", "--report has no effect with --collect-only"},
 		{"serve --listen nothing", "want HOST:PORT"},
-		{"serve --listen 0.0.0.0:0", "give a --token, or listen at 127.0.0.1"},
+		{"serve --listen 0.0.0.0:0", "give a --token or a --client-ca, or listen at 127.0.0.1"},
 		{"serve --listen 0.0.0.0:0 --token short", "want at least 16"},
 		{"run --json -v", "--verbose has no effect with --json"},
 		{"run --json --durations 3", "--durations has no effect with --json"},

@@ -60,14 +60,7 @@ func large(t testing.TB, cases, findings int) *store.Store {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = store.Read(path); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
+	return reread(t, s, path)
 }
 
 // BenchmarkPages makes each page of a store of 60 runs, of which one has 100,000 cases

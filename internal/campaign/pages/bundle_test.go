@@ -39,14 +39,7 @@ func seenWith(t *testing.T, bundles ...string) *Server {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = store.Read(path); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return served(t, s, "")
+	return served(t, reread(t, s, path), "")
 }
 
 // bundleOf makes a folder of files; "->" before a text makes a link to it.

@@ -54,10 +54,17 @@ func filled(t testing.TB, name string, cases int) *store.Store {
 			t.Fatal(err)
 		}
 	}
+	return reread(t, s, path)
+}
+
+// reread closes a store that was written and opens it to be read.
+func reread(t testing.TB, s *store.Store, path string) *store.Store {
+	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = store.Read(path); err != nil {
+	s, err := store.Read(path)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
