@@ -83,27 +83,37 @@ func TestReader(t *testing.T) {
 	if exec.Command(python, "-c", "import pyarrow.parquet").Run() != nil {
 		t.Skip("needs Python's pyarrow: PLUMB_READERS names a Python that has it")
 	}
-	for _, tt := range []struct {
+	tables := []struct {
 		rows, groups int
 		codec        int32
-	}{{0, 0, codecZstandard}, {23, 1, codecNone}, {groupRows + 9, 2, codecZstandard}} {
-		path := filepath.Join(t.TempDir(), "t.parquet")
-		if err := os.WriteFile(path, table(t, tt.rows, tt.codec), 0o644); err != nil {
+	}{{0, 0, codecZstandard}, {23, 1, codecNone}, {groupRows + 9, 2, codecZstandard}}
+	args := []string{"-c", `import json, sys, pyarrow.parquet as pq
+for path in sys.argv[1:]:
+    f = pq.ParquetFile(path)
+    t = f.read()
+    t.validate(full=True)
+    print(json.dumps([f.num_row_groups, [str(c.type) + ('' if c.nullable else ' required') for c in t.schema], [c.null_count for c in t.columns]]))
+    for row in t.slice(max(0, t.num_rows - 50)).to_pylist():
+        row['time'] = row['time'].isoformat()
+        row['float'] = repr(row['float'])
+        print(json.dumps(list(row.values())))
+    print()`}
+	for i, tt := range tables {
+		args = append(args, filepath.Join(t.TempDir(), "t.parquet"))
+		if err := os.WriteFile(args[2+i], table(t, tt.rows, tt.codec), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(python, "-c", `import json, sys, pyarrow.parquet as pq
-f = pq.ParquetFile(sys.argv[1])
-t = f.read()
-t.validate(full=True)
-print(json.dumps([f.num_row_groups, [str(c.type) + ('' if c.nullable else ' required') for c in t.schema], [sum(x is None for x in c.to_pylist()) for c in t.columns]]))
-for row in t.slice(max(0, t.num_rows - 50)).to_pylist():
-    row['time'] = row['time'].isoformat()
-    row['float'] = repr(row['float'])
-    print(json.dumps(list(row.values())))`, path).Output()
-		if err != nil {
-			t.Fatalf("%v: %s", err, errorOf(err))
-		}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	}
+	out, err := exec.Command(python, args...).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errorOf(err))
+	}
+	read := strings.Split(strings.TrimSpace(string(out)), "\n\n")
+	if len(read) != len(tables) {
+		t.Fatalf("%d tables are read", len(read))
+	}
+	for i, tt := range tables {
+		lines := strings.Split(read[i], "\n")
 		nulls := [6]int{}
 		for i := range tt.rows {
 			for j, v := range row(i) {
