@@ -49,7 +49,6 @@ type Writer struct {
 	columns []Column
 	parts   []part // of the group that is not written yet
 	rows    int64  // of it
-	size    int    // of its values
 	groups  []group
 	codec   int32
 	encoder *zstd.Encoder

@@ -182,3 +182,31 @@ func TestHalfBundles(t *testing.T) {
 		t.Error("a bundle without its program is written")
 	}
 }
+
+// FuzzBundles: whatever a manifest says, only plain files of its folder are sent.
+func FuzzBundles(f *testing.F) {
+	for _, text := range []string{`{"files": {"program.py": ""}}`, `{"files": {"../secret": ""}}`, `{"files": {"sub/../program.py": "", "/etc/passwd": "", ".": "", "": ""}}`, `{"files": {"link": "", "sub": ""}}`, `{"files": 7}`, `[`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		outside := bundleOf(t, map[string]string{"secret": "secret", "in/" + findingFile: text, "in/program.py": "x", "in/link": "->../secret", "in/sub/program.py": "y"})
+		opened, err := openBundle(filepath.Join(outside, "in"))
+		if err != nil {
+			return
+		}
+		defer opened.root.Close()
+		var b bytes.Buffer
+		if err := opened.write(&b); err != nil {
+			t.Fatal(err)
+		}
+		files, err := unzipped(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range files {
+			if name != findingFile && (name != "program.py" || text != "x") {
+				t.Errorf("%q is sent: %q", name, text)
+			}
+		}
+	})
+}
