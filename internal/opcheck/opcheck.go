@@ -317,7 +317,8 @@ func (c *checker) drawOne(dt tensor.DType, key int) {
 	})
 }
 
-// Describe writes a call in one line, with the elements of small tensors.
+// Describe writes a call in one line, with the elements of small tensors, and those of
+// large ones that are not finite.
 func Describe(call *op.Call) string {
 	var parts []string
 	for i, p := range call.Args.Sig.Params {
@@ -329,6 +330,25 @@ func Describe(call *op.Call) string {
 // maxWritten is how many elements of a tensor are written out.
 const maxWritten = 12
 
+// nonFinite writes the elements of a tensor that are not finite, in row-major order; ""
+// where all are.
+func nonFinite(t *tensor.Tensor) string {
+	if !t.HasNonFinite() {
+		return ""
+	}
+	var es []string
+	for i := range t.Len() {
+		if v := t.At(i); v-v != 0 {
+			if len(es) == maxWritten {
+				es = append(es, "…")
+				break
+			}
+			es = append(es, fmt.Sprintf("%d: %v", i, t.Number(i)))
+		}
+	}
+	return "{" + strings.Join(es, ", ") + "}"
+}
+
 func text(v any) string {
 	switch v := v.(type) {
 	case *tensor.Tensor:
@@ -337,7 +357,7 @@ func text(v any) string {
 			s += fmt.Sprintf(" strides %v", v.Strides())
 		}
 		if v.Len() > maxWritten {
-			return s
+			return s + nonFinite(v)
 		}
 		var es []string
 		for i := range v.Len() {

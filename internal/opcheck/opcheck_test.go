@@ -2,12 +2,14 @@ package opcheck_test
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
 	"plumb/internal/opcheck"
 	"plumb/op"
 	"plumb/ops"
+	"plumb/tensor"
 )
 
 var theirs = ops.All()
@@ -20,6 +22,20 @@ func table(t *testing.T, d *op.Def) *op.Table {
 		t.Fatal(err)
 	}
 	return tb
+}
+
+// TestDescribe: a call's line has what stands out of large tensors.
+func TestDescribe(t *testing.T) {
+	x := tensor.New(tensor.F32, 4, 5)
+	x.Set(3, complex(math.Inf(-1), 0))
+	x.Set(17, complex(math.NaN(), 0))
+	call, err := ops.Table().Resolve("torch.nn.functional.relu6", []any{x}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := opcheck.Describe(call), "relu6(input=float32[4, 5]{3: -Inf, 17: NaN}, inplace=false)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
 
 func TestRightOnesAreNotBlamed(t *testing.T) {
