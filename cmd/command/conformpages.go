@@ -26,8 +26,9 @@ type vendorPages struct {
 }
 
 func (v *vendorPages) add(fl *pflag.FlagSet) {
-	fl.Var(outFile(&v.html), "html", "write the report as one page to this file: functions, dtypes and modes, failures, networks")
+	fl.Var(outFile(&v.html), "html", "write the report as one page to this file: functions, dtypes and modes, failures, networks; --markdown FILE writes it in Markdown")
 	fl.Var(outFile(&v.markdown), "markdown", "write the report in Markdown to this file")
+	fl.Lookup("markdown").Hidden = true
 	fl.Var(outFile(&v.summary), "summary", "write the contents of the report as JSON to this file")
 	fl.Var(inFile(&v.before), "before", "a --summary of an earlier run that the report compares with (default: with --store the one before, of the same baseline and candidate)")
 	fl.Var(outFile(&v.dropped), "dropped", "write the cases that were not judged to this file, a line each: what became of it, its name, the reason")

@@ -47,6 +47,8 @@ type conformRun struct {
 	memory    int
 	pages     vendorPages
 	junitFile string
+	files     reportFiles
+	outline   *report.Outline // nil without --report
 	modes     conformModes
 	limits    conformLimits
 	kept      keeper
@@ -120,6 +122,7 @@ continues an interrupted run; plumb history lists and compares the runs there.`,
 	needs(cmd, "before", "html", "markdown", "summary")
 	fl.Var(outFile(&r.junitFile), "junit", "write JUnit XML for CI systems to this file: a testsuite per function")
 	fl.Var(quotaFlag(&r.least), "min-implemented", "exit with 5 where fewer cases are judged: a share of those that are asked, such as 40%, or a number")
+	r.files.flag(fl)
 	r.kept.add(fl)
 	r.found.flags(fl)
 	r.modes.add(cmd)
@@ -156,6 +159,10 @@ func (r *conformRun) run(ctx context.Context, args []string, errs io.Writer) err
 	r.rows, r.beyond = map[string]*report.Summary{}, map[string]int{}
 	r.vendor = report.NewConformance(r.candidate, r.summary.Reference, m.Seed, r.modes.calls())
 	r.sink = r.newSink()
+	if r.files.wanted() {
+		r.outline = report.NewOutline("plumb conform run", plumbVersion(), nil)
+		r.sink = report.Sinks{r.sink, report.OutlineSink{Outline: r.outline}}
+	}
 	if r.junit, err = openJUnit(r.junitFile, "plumb conform run"); err != nil {
 		return err
 	}
@@ -182,7 +189,7 @@ func (r *conformRun) judge(ctx context.Context, cfg *baseline.RunConfig, errs io
 		r.sink.Findings(found)
 		err = r.found.accepted.settle(r.summary)
 	}
-	werr := errors.Join(r.finish(), r.write())
+	werr := errors.Join(r.finish(), r.write(errs))
 	r.modes.warnUnused(errs)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -389,8 +396,11 @@ func (r *conformRun) testCase(rec *baseline.Record) {
 }
 
 // write writes the files that were asked for.
-func (r *conformRun) write() error {
+func (r *conformRun) write(log io.Writer) error {
 	var errs []error
+	if r.outline != nil {
+		errs = append(errs, r.files.write(r.outline, log))
+	}
 	if r.junit != nil {
 		r.junit.Started = r.started
 		r.junit.Properties = [][2]string{{"candidate", r.candidate}, {"reference", r.summary.Reference}, {"seed", fmt.Sprint(r.summary.Seed)}}

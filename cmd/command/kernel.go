@@ -33,6 +33,7 @@ type kernelFlags struct {
 	verbose     bool
 	bundle      string
 	kept        keeping
+	filed       filed
 }
 
 // longestLine bounds the line of a call, in bytes.
@@ -110,6 +111,7 @@ func (f *kernelFlags) register(cmd *cobra.Command) {
 		fl.BoolVarP(&f.quiet, "quiet", "q", false, "print the verdict only")
 		fl.BoolVarP(&f.verbose, "verbose", "v", false, "a line per call")
 		fl.Var(folder(&f.bundle), "bundle", "the folder of what reproduces a finding (default: one in the user's cache; none writes none)")
+		f.filed.flags(fl, "the verdict, the smallest call with pictures, evidence, what was tried, times")
 		f.kept.flag(fl)
 	})
 	bars(cmd, "grad", "no-grad")
@@ -131,10 +133,14 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.kept.open(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	to := f.filed.begin("plumb kernel", time.Now(), nil)
 	f.kept.begin(&store.Run{Command: "plumb kernel", Seed: f.Seed, Subjects: []store.Subject{{Name: f.Against}, {Name: f.subject()}}})
 	rep, err := f.judge(cmd, cfg)
 	f.store(rep, err)
-	return err
+	if rep != nil && len(to) > 0 {
+		f.tell(to, rep)
+	}
+	return f.filed.end(err, cmd.ErrOrStderr())
 }
 
 // judge judges the kernel and reports.

@@ -127,7 +127,9 @@ func (e *kernelEntry) run(t *testing.T, python string, more []string) {
 	if strings.Contains(against, "::") {
 		against = filepath.Join(e.folder, against)
 	}
-	args := []string{e.place(t), "--against", against, "--python", python, "--seed", "1", "--json", "--bundle", t.TempDir()}
+	dir := t.TempDir()
+	html, markdown := filepath.Join(dir, "k.html"), filepath.Join(dir, "k.md")
+	args := []string{e.place(t), "--against", against, "--python", python, "--seed", "1", "--json", "--bundle", dir, "--html", html, "--markdown", markdown}
 	if e.Inputs != "" {
 		args = append(args, "--inputs", e.Inputs)
 	}
@@ -157,6 +159,7 @@ func (e *kernelEntry) run(t *testing.T, python string, more []string) {
 	if r.Verdict == onekernel.Wrong && (r.Bundle == nil || !r.Bundle.Failed) && slices.Contains(sampled, e.name()) {
 		t.Errorf("its bundle was not seen to fail: %+v", r.Bundle)
 	}
+	kernelFiles(t, readFile(t, html), readFile(t, markdown), &r)
 }
 
 // place is what the command judges: a C file's function in a library made of it.

@@ -16,6 +16,7 @@ import (
 
 	"plumb/backend/open"
 	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/report/page"
 	"plumb/internal/judge/verdict"
 )
 
@@ -63,6 +64,7 @@ candidates come side by side. What shows a finding: plumb ops run.`,
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		jsonFlag(fl, &r.asJSON, "print the matrix as one object")
 		fl.BoolVar(&r.asCSV, "csv", false, "print a line of each operator and candidate, by commas")
+		r.reports.filed.flags(fl, "the matrix, what differs with pictures, every case")
 		r.reports.kept.flag(fl)
 	})
 	bars(cmd, "json", "csv")
@@ -124,6 +126,7 @@ func (s *matrixSink) clear() {
 func (s *matrixSink) Summary(sum *report.Summary) {
 	s.clear()
 	s.Matrix.Summary(sum)
+	s.run.reports.filed.section(s.run.section())
 	if err := s.run.print(); err != nil {
 		fmt.Fprintln(s.run.err, "plumb:", err)
 	}
@@ -164,6 +167,12 @@ func (r *matrixRun) print() error {
 	}
 	r.matrix.Text(r.out, columns(r.out), r.labels())
 	return nil
+}
+
+// section is the matrix on a page.
+func (r *matrixRun) section() page.Section {
+	head, rows := r.matrix.Table(r.labels())
+	return page.Section{Title: "Operators × subjects", Intro: "! findings, ~ some cases unsupported, — not there", Head: head, Rows: rows}
 }
 
 // labels are the subjects' names, without their Pythons where these tell

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"plumb/backend/open"
+	"plumb/internal/campaign/report"
 	"plumb/internal/opcheck"
 	"plumb/op"
 	"plumb/ops"
@@ -24,6 +26,7 @@ type operatorCheck struct {
 	json   bool
 	grade  bool
 	cover  bool
+	filed  filed
 }
 
 func newOpsCheck() *cobra.Command {
@@ -42,7 +45,7 @@ could not be checked is listed as well.`,
 		Args: atLeastOne("the name of an operator"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c.out = cmd.OutOrStdout()
-			return c.run(cmd.Context(), names)
+			return c.run(cmd.Context(), names, cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
@@ -52,13 +55,16 @@ could not be checked is listed as well.`,
 	fl.BoolVar(&c.grade, "grade", false, "plant faults in copies of the definition, one in each, and tell which the checks would find")
 	fl.BoolVar(&c.cover, "cover", false, "build this program again with coverage, and list lines of the definition that no check reaches (needs Go)")
 	jsonFlag(fl, &c.json, "one JSON object per operator and line")
+	c.filed.flags(fl, "what each field of a definition is held to, and what is not checked")
+	bars(cmd, "grade", "html", "report", "markdown")
+	bars(cmd, "cover", "html", "report", "markdown")
 	return cmd
 }
 
 // usualNumber is how many calls of each kind are judged by the reference.
 const usualNumber = 50
 
-func (c *operatorCheck) run(ctx context.Context, names []string) error {
+func (c *operatorCheck) run(ctx context.Context, names []string, log io.Writer) (err error) {
 	defs, err := selectOps(names)
 	if err != nil {
 		return usage(err)
@@ -72,6 +78,11 @@ func (c *operatorCheck) run(ctx context.Context, names []string) error {
 	if c.cover {
 		return (&reached{out: c.out, args: c.again(defs)}).run(ctx, defs)
 	}
+	told := &checkTold{to: c.filed.begin("plumb ops check", time.Now(), nil), sum: report.NewSummary()}
+	defer func() {
+		told.end(&c.filed, c.seed)
+		err = c.filed.end(err, log)
+	}()
 	findings, checked := 0, 0
 	for _, d := range defs {
 		r := opcheck.Run(c.table, d.ID(), opcheck.Options{Seed: c.seed})
@@ -79,6 +90,7 @@ func (c *operatorCheck) run(ctx context.Context, names []string) error {
 			return harness(err)
 		}
 		findings += len(r.Findings)
+		told.operator(r)
 		for _, n := range r.Checked {
 			checked += n
 		}

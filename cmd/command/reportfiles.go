@@ -59,8 +59,14 @@ func (m markdownFile) Set(path string) error {
 // Type names the kind of value for help.
 func (m markdownFile) Type() string { return "file" }
 
+// flag adds --report.
+func (f *reportFiles) flag(fl *pflag.FlagSet) {
+	fl.Var(f, "report", "write the run in brief to this file, for other programs; may be repeated: json, markdown (a comment for a pull request), sarif, gitlab (code quality), badge (SVG), allure (a folder of results)")
+}
+
+// flags adds --report and what is short for it.
 func (f *reportFiles) flags(fl *pflag.FlagSet) {
-	fl.Var(f, "report", "write the run in brief to this file, for other programs; may be repeated: json, markdown (a comment for a pull request; --markdown FILE for short), sarif, gitlab (code quality), badge (SVG), allure (a folder of results)")
+	f.flag(fl)
 	fl.Var(markdownFile{f}, "markdown", "as --report markdown=FILE")
 	fl.Lookup("markdown").Hidden = true
 }

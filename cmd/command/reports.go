@@ -19,8 +19,7 @@ type reports struct {
 	record    string
 	kept      keeping
 	color     colours
-	html      string
-	files     reportFiles
+	filed     filed
 }
 
 func (f *reports) register(cmd *cobra.Command) {
@@ -30,9 +29,8 @@ func (f *reports) register(cmd *cobra.Command) {
 		colorFlag(fl, &f.color)
 		jsonFlag(fl, &f.json, "one JSON object per case and line, the summary last")
 		fl.Var(outFile(&f.junit), "junit", "write JUnit XML for CI systems to this file: a testsuite per test")
-		fl.Var(outFile(&f.html), "html", "write the run as one page to this file: findings with pictures, coverage, limits, tests and cases")
 		fl.Var(wholeNumber(&f.durations, 1), "durations", "print this many tests, those that ran longest on reference and candidates")
-		f.files.flags(fl)
+		f.filed.flags(fl, "findings with pictures, coverage, limits, tests and cases")
 		f.kept.flag(fl)
 		fl.Var(outFile(&f.record), "record", "save the cases and the reference's results in this file, for --reference recorded:FILE")
 	})

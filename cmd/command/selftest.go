@@ -18,6 +18,7 @@ import (
 	"plumb/backend/open"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/drive"
+	"plumb/internal/campaign/report"
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/shrink"
 	"plumb/internal/judge"
@@ -60,9 +61,10 @@ found in the operators without a fault, else 1.`,
 			if err := s.kept.open(s.err); err != nil {
 				return err
 			}
+			s.to, s.told = s.filed.begin("plumb selftest", time.Now(), nil), report.NewSummary()
 			err := s.run(cmd.Context())
 			s.keep(err)
-			return err
+			return s.filed.end(err, s.err)
 		},
 	}
 	fl := cmd.Flags()
@@ -75,6 +77,7 @@ found in the operators without a fault, else 1.`,
 	jsonFlag(fl, &s.json, "one JSON object per mutant and line, the summary last")
 	fl.Var(wholeNumber(&s.proofs, 0), "prove", "how many times the bundle of each finding is run again in a fresh process")
 	fl.BoolVar(&s.conform, "conform", false, "run the shipped conformance suite, as conform run does, instead of the suites of tests")
+	s.filed.flags(fl, "faults by kind and by operator, those that escape first")
 	s.kept.flag(fl)
 	s.judging.settings.flag(fl)
 	bars(cmd, "json", "verbose")
@@ -94,6 +97,9 @@ type selftest struct {
 	proofs   int  // fresh processes in which each finding's bundle is run
 	out, err io.Writer
 	kept     keeping
+	filed    filed
+	to       report.Sinks // of the files
+	told     *report.Summary
 	matches  keyword // the tests that are run
 
 	mutants []*mutantRun
@@ -227,7 +233,9 @@ func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
 	}
 	s.judged += len(records)
 	var touched []map[string]bool
+	s.to.End(e)
 	for _, r := range records {
+		s.tellCase(r)
 		touched = append(touched, s.touched.take(r.Program))
 		if r.Verdict.Word.IsFinding() {
 			s.control = append(s.control, r)

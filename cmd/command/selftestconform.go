@@ -45,8 +45,10 @@ func (s *selftest) byRecording(ctx context.Context) error {
 // onRecorded notes what the table without a fault is found to be.
 func (s *selftest) onRecorded(r *baseline.Record) {
 	s.judged++
+	if r.Test = testName(r); !r.Skipped {
+		s.tellCase(&r.Record)
+	}
 	if r.Verdict.Word.IsFinding() {
-		r.Test = testName(r)
 		s.control = append(s.control, &r.Record)
 	}
 }

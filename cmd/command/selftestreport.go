@@ -151,6 +151,7 @@ func (s *selftest) referenceName() string {
 
 func (s *selftest) report(elapsed time.Duration) error {
 	sum := s.summarise(elapsed)
+	s.tell(sum)
 	if s.json {
 		enc := json.NewEncoder(s.out)
 		enc.SetEscapeHTML(false)

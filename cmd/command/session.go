@@ -132,12 +132,8 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 		s.sink = report.Sinks{s.sink, junit}
 		defer func() { err = closeJUnit(junit, err, s.err) }()
 	}
-	if p := s.newPage(name, start); p != nil {
-		defer func() { err = s.writePage(p, err) }()
-	}
-	if o := s.outline(name); o != nil {
-		defer func() { err = s.reports.files.close(o, err, s.err) }()
-	}
+	s.sink = append(report.Sinks{s.sink}, s.reports.filed.begin(name, start, s.lineOf)...)
+	defer func() { err = s.reports.filed.end(err, s.err) }()
 	if err := s.gauges.open(s.judging.settings, s.err); err != nil {
 		return err
 	}
@@ -228,16 +224,6 @@ func (s *session) shrinks(at, of int, r *shrink.Result) {
 	s.reports.kept.doing(fmt.Sprintf("making failure %d of %d smaller", at, of))
 }
 
-// outline is what the files of --report are made from; nil where none is wanted.
-func (s *session) outline(name string) *report.Outline {
-	if !s.reports.files.wanted() {
-		return nil
-	}
-	o := report.NewOutline(name, plumbVersion(), s.lineOf)
-	s.sink = report.Sinks{s.sink, report.OutlineSink{Outline: o}}
-	return o
-}
-
 // keep begins the run in the results store.
 func (s *session) keep(name string) error {
 	if err := s.reports.kept.open(s.err); err != nil {
@@ -272,6 +258,10 @@ func (s *session) lineOf(test string) (file string, line int) {
 func (s *session) onOpen(reference backend.Info, candidates []backend.Info) {
 	s.cases.settleShapes(candidates)
 	s.reports.kept.subjects(s.storedSubjects(reference, candidates))
+	s.reports.filed.about("reference "+s.subjects.reference, about(reference))
+	for i, c := range candidates {
+		s.reports.filed.about("candidate "+s.cfg.Candidates[i].Name, about(c))
+	}
 }
 
 // storedSubjects are the subjects as the store keeps them.

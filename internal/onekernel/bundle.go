@@ -42,12 +42,15 @@ type Bundle struct {
 }
 
 // String says what is in a bundle in one line.
-func (b *Bundle) String() string {
+func (b *Bundle) String() string { return fmt.Sprintf("%s (%s)", b.Run, b.Seen()) }
+
+// Seen says whether its program was seen to fail, and how it ended.
+func (b *Bundle) Seen() string {
 	seen := "seen to fail in a fresh process"
 	if !b.Failed {
 		seen = "not seen to fail in a fresh process"
 	}
-	return fmt.Sprintf("%s (%s: %s)", b.Run, seen, b.How)
+	return seen + ": " + b.How
 }
 
 // WriteBundle writes what reproduces the smallest failing call into a folder: a program

@@ -41,6 +41,8 @@ type Report struct {
 	// Score is the share of the cases that the kernel answers rightly, 0 where it cheats:
 	// one that is right in more of them has no lower score.
 	Score float64 `json:"score"`
+
+	session *Session
 }
 
 // Reason is one thing that is said.
@@ -88,7 +90,7 @@ func (s *Session) newReport() *Report {
 	if s.maker != nil && s.maker.form != nil { // its examples narrow what is drawn
 		own.Promises = s.maker.promises
 	}
-	return &Report{Promises: own.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Sandbox: s.sandbox.told, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}}
+	return &Report{Promises: own.promised(), Tried: Tried{DTypes: []string{}, Layouts: []string{}, Values: []string{}, Sizes: []int{}}, Kernel: strings.TrimPrefix(name, "::"), Against: c.Against, Reference: s.info, Sandbox: s.sandbox.told, Seed: c.Seed, Seconds: time.Since(s.start).Seconds(), Reasons: []Reason{}, session: s}
 }
 
 // promised lists in words what narrows the draws and widens the limits.
@@ -335,7 +337,7 @@ func smallestOf(r *result) *Smallest {
 	}
 	d := r.verdict.Differences[0]
 	out.Where = placed(&d)
-	out.Index, out.Got, out.Want, out.Limit = d.Diff.Worst, d.Diff.Got, d.Diff.Want, d.Limit.String()
+	out.Index, out.Got, out.Want, out.Limit = d.Diff.Worst, d.Diff.Got, d.Diff.Want, d.Limit.Times(r.slack).String()
 	if d.Truth != nil {
 		out.Truth = d.Truth.Exact
 	}

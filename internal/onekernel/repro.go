@@ -479,7 +479,7 @@ func (f *repro) limit() {
 			}
 		}
 		f.widen(limits, f.r.roundingOf(d.Where), want, verdict.At(f.r.kernel, d.Where))
-		f.Place, f.Limit, f.LimitText = place, f.elements(limits), d.Limit.String()
+		f.Place, f.Limit, f.LimitText = place, f.elements(limits), d.Limit.Times(f.r.slack).String()
 		return
 	}
 }

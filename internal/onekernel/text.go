@@ -1,11 +1,14 @@
 package onekernel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"plumb/backend"
+	"plumb/internal/campaign/report/picture"
+	"plumb/tensor"
 )
 
 // ParseLayout returns the layout of a name.
@@ -49,6 +52,9 @@ func (r *Report) Text() string {
 		} else if s.Reason != "" {
 			line("  %s", short(s.Reason))
 		}
+		for _, text := range r.where() {
+			line("  %s", text)
+		}
 	}
 	if r.Bundle != nil {
 		line("  bundle: %s", r.Bundle)
@@ -81,6 +87,27 @@ func (r *Report) Text() string {
 	}
 	line("seed %d, %.1f s", r.Seed, r.Seconds)
 	return b.String()
+}
+
+// pictureWidth is that of a picture of where a result differs.
+const pictureWidth = 76
+
+// where shows where the result of the first failing call differs, or of the smallest
+// one, whichever has more to see; nothing where it is no matter of place.
+func (r *Report) where() []string {
+	found := r.Found()
+	if len(found) == 0 {
+		return nil
+	}
+	field, of := picture.Of(found[0].Small), "there"
+	if drawn := picture.Of(found[0].First); drawn != nil && (field == nil || len(drawn.Ratio) > len(field.Ratio)) {
+		field, of = drawn, "in the first failing call"
+	}
+	if field == nil || len(field.Ratio) < 2 {
+		return nil
+	}
+	head := fmt.Sprintf("%s %d of %d elements of %s are beyond the limit: %s", of, field.Over, len(field.Ratio), tensor.ShapeString(field.Shape), cmp.Or(field.Words(), "spread over it"))
+	return append(append([]string{head}, field.Text(pictureWidth)...), picture.Legend)
 }
 
 func short(text string) string {

@@ -108,7 +108,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		r.misaligned = !follows
 	}
 	if r.misaligned {
-		say(string(r.verdict.Kind), r.verdict.Reason)
+		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old {
 			if old, err = s.remembers(ctx, r); err != nil {
 				return err

@@ -43,7 +43,7 @@ type Element struct {
 func NewBlock(f *finding.Finding) *Block {
 	r := f.Result.Record
 	v := r.Verdict
-	b := &Block{Word: v.Word, ID: f.ID, Operator: operatorOf(r), Program: body(r.Program), Reason: firstLine(v.Reason)}
+	b := &Block{Word: v.Word, ID: f.ID, Operator: operatorOf(r), Program: Body(r.Program), Reason: firstLine(v.Reason)}
 	if f.Unstable != "" {
 		b.Word = verdict.Unstable
 	}
@@ -52,15 +52,15 @@ func NewBlock(f *finding.Finding) *Block {
 		b.Picture, b.Drawn = drawn, true
 	}
 	b.Notes = blockNotes(f)
-	if f.Bundle != "" {
-		b.Next = append(b.Next, fmt.Sprintf("plumb repro %s --run", f.ID))
+	if again := f.Command(); again != "" {
+		b.Next = append(b.Next, again)
 	}
 	return b
 }
 
 // BlockOf gathers what a record shows that was not made smaller.
 func BlockOf(r *verdict.Record) *Block {
-	b := &Block{Word: r.Verdict.Word, ID: r.Program.ID(), Operator: operatorOf(r), Program: body(r.Program), Reason: firstLine(r.Verdict.Reason)}
+	b := &Block{Word: r.Verdict.Word, ID: r.Program.ID(), Operator: operatorOf(r), Program: Body(r.Program), Reason: firstLine(r.Verdict.Reason)}
 	b.look(r)
 	b.Notes = [][2]string{{"seen", fmt.Sprintf("%s case %d", r.Test, r.Index)}, {"candidate", Candidate(r)}}
 	return b
@@ -110,8 +110,8 @@ func short(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// body is a program's text without the head that makes it run.
-func body(p *program.Program) []string {
+// Body is a program's text without the head that makes it run.
+func Body(p *program.Program) []string {
 	var out []string
 	for line := range strings.Lines(p.String()) {
 		line = strings.TrimRight(line, "\n")
@@ -125,9 +125,11 @@ func body(p *program.Program) []string {
 
 // blockNotes are the lines about a finding: how often, to blame, proved.
 func blockNotes(f *finding.Finding) [][2]string {
-	r := f.Result
-	how := fmt.Sprintf("in %s of the candidate, %.1fs", plural(r.Runs, "run"), r.Elapsed.Seconds())
-	if !r.Minimal {
+	r, how := f.Result, ""
+	if r.Runs > 0 {
+		how = fmt.Sprintf("in %s of the candidate, %.1fs", plural(r.Runs, "run"), r.Elapsed.Seconds())
+	}
+	if how != "" && !r.Minimal {
 		how += "; the budget ended the search (--set shrink.runs, shrink.time)"
 	}
 	all := [][2]string{

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -195,9 +196,7 @@ func (c *Console) Findings(fs []*finding.Finding) {
 	c.unshown = 0
 	for i, f := range fs {
 		c.block(NewBlock(f), fmt.Sprintf("finding %d of %d, %s", i+1, len(fs), f.ID))
-		if f.Bundle != "" && c.next == "" {
-			c.next = fmt.Sprintf("plumb repro %s --run", f.ID)
-		}
+		c.next = cmp.Or(c.next, f.Command())
 	}
 }
 

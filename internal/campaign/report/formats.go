@@ -36,7 +36,10 @@ func (o *Outline) Markdown(w io.Writer) error {
 	var b strings.Builder
 	state := "aligned"
 	if !o.Aligned() {
-		state = fmt.Sprintf("%s, %s in %s", plural(len(o.Findings), "finding"), plural(o.Failed, "failed case"), plural(o.Cases, "case"))
+		state = fmt.Sprintf("%s in %s", plural(o.Failed, "failed case"), plural(o.Cases, "case"))
+		if len(o.Findings) > 0 {
+			state = plural(len(o.Findings), "finding") + ", " + state
+		}
 	}
 	fmt.Fprintf(&b, "### Plumb: %s\n\n%s against %s: %s, seed %d, %.1f s\n", state, code(strings.Join(o.Candidates, ", ")), code(o.Reference), inline(o.counts()), o.Seed, o.Seconds)
 	const end = "\n… and more, which the run's other reports have.\n"
@@ -76,8 +79,8 @@ func (o *Outline) findingTexts() []string {
 			text += "\nAll of them, and no other: " + inline(f.Common) + "\n"
 		}
 		text += fenced(clip(f.Program, 4<<10))
-		if f.Bundle != "" {
-			text += "\n" + inline(f.Proof) + ": " + code("plumb repro "+f.Bundle) + "\n"
+		if f.Bundle != "" || f.again != "" {
+			text += "\n" + inline(f.Proof) + ": " + code(cmp.Or(f.again, "plumb repro "+f.Bundle)) + "\n"
 		}
 		all = append(all, text)
 	}

@@ -129,6 +129,26 @@ func (m *Matrix) totals(w io.Writer, labels []string) {
 	_ = t.Flush()
 }
 
+// Table is the matrix as texts: three columns of each subject.
+func (m *Matrix) Table(labels []string) (head []string, rows [][]string) {
+	head = []string{"operator"}
+	for _, label := range labels {
+		head = append(head, label+": aligned", "worst ÷ limit", "time ÷ reference's", "reason")
+	}
+	for _, row := range m.Operators {
+		cells := []string{row.Operator}
+		for _, c := range row.Cells {
+			if c.Has {
+				cells = append(cells, c.shareText()+c.marks(), ratioText(float64(c.Worst)), c.timeText(), c.Reason)
+			} else {
+				cells = append(cells, none, "", "", c.Reason)
+			}
+		}
+		rows = append(rows, cells)
+	}
+	return head, rows
+}
+
 // JSON writes the matrix as one object.
 func (m *Matrix) JSON(w io.Writer) error {
 	enc := json.NewEncoder(w)

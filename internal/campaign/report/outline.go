@@ -69,6 +69,8 @@ type OutlineFinding struct {
 	Program   string   `json:"program"`
 	Proof     string   `json:"proof,omitempty"`
 	Bundle    string   `json:"bundle,omitempty"`
+
+	again string // the command that shows it again
 }
 
 // OutlineFailure is a case that failed.
@@ -135,7 +137,7 @@ func (o *Outline) AddFindings(fs []*finding.Finding) {
 		r := f.Result
 		one := &OutlineFinding{
 			ID: f.ID, Candidate: f.Candidate(), Signature: r.Signature.String(), Kind: string(r.Signature.Word), Operator: r.Signature.Operator, Tests: f.Tests(), Cases: f.Count(),
-			Reason: clip(r.Record.Verdict.Reason, outlineText), Common: f.Common, Program: clip(r.Record.Program.String(), outlineText), Proof: f.Proof, Bundle: f.Bundle,
+			Reason: clip(r.Record.Verdict.Reason, outlineText), Common: f.Common, Program: clip(r.Record.Program.String(), outlineText), Proof: f.Proof, Bundle: f.Bundle, again: f.Again,
 		}
 		one.File, one.Line = o.where(one.Tests[0])
 		o.Findings = append(o.Findings, one)
@@ -157,4 +159,4 @@ func (s OutlineSink) Findings(fs []*finding.Finding) { s.AddFindings(fs) }
 func (s OutlineSink) Summary(sum *Summary) { s.Summarise(sum) }
 
 // Aligned reports whether nothing speaks against a candidate.
-func (o *Outline) Aligned() bool { return o.Failed == 0 && len(o.Errors) == 0 }
+func (o *Outline) Aligned() bool { return o.Failed+len(o.Errors)+len(o.Findings) == 0 }

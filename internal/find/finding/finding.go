@@ -103,6 +103,16 @@ type Finding struct {
 	// Proof is what running the bundle in fresh processes gave, such as
 	// "reproduced 3/3"; Bundle is its folder.
 	Proof, Bundle string
+	// Again is the command that shows it again, where it is not plumb repro.
+	Again string
+}
+
+// Command is what shows the finding again; "" where nothing is kept of it.
+func (f *Finding) Command() string {
+	if f.Bundle == "" || f.Again != "" {
+		return f.Again
+	}
+	return fmt.Sprintf("plumb repro %s --run", f.ID)
 }
 
 // Count returns the number of failing cases.

@@ -206,6 +206,17 @@ func (l *Limit) Allows(want *tensor.Tensor, i int) float64 {
 	return max(l.at(i, size, d), l.rule().ulp*Spacing(size, d))
 }
 
+// Times returns a limit that allows so many times as much.
+func (l Limit) Times(factor float64) Limit {
+	for _, n := range []*Number{&l.RTol, &l.ATol, &l.ULP, &l.Unit} {
+		*n *= Number(factor)
+	}
+	if factor != 1 && (l.Error != nil || l.RTol+l.ATol+l.ULP > 0) {
+		l.Reason = fmt.Sprintf("%g × %s", factor, l.Reason)
+	}
+	return l
+}
+
 // Own returns what one side alone may be off at element i, in absolute terms.
 func (l *Limit) Own(i int) float64 {
 	if l.Error == nil {

@@ -19,6 +19,9 @@ type Page struct {
 	Title       string      // the command
 	Started     time.Time   // of the run
 	Environment [][2]string // what ran where
+	Verdict     string      // of the command, where it says more than those of its cases
+	Bad         bool        // that verdict
+	Sections    []Section   // of the command's own
 
 	summary *report.Summary
 	blocks  []*report.Block
@@ -31,6 +34,13 @@ type Page struct {
 	dropped int // aligned cases that have no row
 	words   strung
 	shown   strung // reasons, operators and dtypes of rows
+}
+
+// Section is a table that a command adds to what every page has.
+type Section struct {
+	Title, Intro string
+	Head         []string
+	Rows         [][]string
 }
 
 // The most rows of cases, and of different failures that are shown as drawn.

@@ -43,6 +43,8 @@ func hash(text string) string {
 // view is what the layout shows.
 type view struct {
 	Title, Policy, Counts, Verdict string
+	Good                           bool
+	Sections                       []Section
 	Style                          template.CSS
 	Script                         template.JS
 	Data                           template.JS
@@ -120,6 +122,13 @@ func (p *Page) Write(w io.Writer) error {
 	case s.Judged() == 0:
 		v.Verdict = "nothing judged"
 	}
+	v.Good = v.Verdict == "aligned"
+	if p.Verdict != "" {
+		v.Verdict, v.Good = report.Plain(p.Verdict), !p.Bad
+	}
+	for _, one := range p.Sections {
+		v.Sections = append(v.Sections, one.plain())
+	}
 	for _, err := range s.Errors {
 		v.Errors = append(v.Errors, report.Plain(report.ErrorText(err)))
 	}
@@ -133,6 +142,15 @@ func (p *Page) Write(w io.Writer) error {
 		v.Findings = append(v.Findings, newCard(b, i))
 	}
 	return layout.Execute(w, v)
+}
+
+// plain is a section whose texts are safe to show.
+func (s Section) plain() Section {
+	out := Section{report.Plain(s.Title), report.Plain(s.Intro), plainAll(s.Head), nil}
+	for _, row := range s.Rows {
+		out.Rows = append(out.Rows, plainAll(row))
+	}
+	return out
 }
 
 func plainPairs(pairs [][2]string) [][2]string {

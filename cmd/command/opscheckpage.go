@@ -1,0 +1,58 @@
+package command
+
+import (
+	"fmt"
+
+	"plumb/backend"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/report/page"
+	"plumb/internal/judge/verdict"
+	"plumb/internal/opcheck"
+	"plumb/program"
+)
+
+// checkTold hands what plumb ops check finds to pages and reports: each aspect of a
+// definition is a case.
+type checkTold struct {
+	to  report.Sinks
+	sum *report.Summary
+
+	checked, unchecked [][]string
+}
+
+func (t *checkTold) operator(r *opcheck.Report) {
+	if len(t.to) == 0 {
+		return
+	}
+	t.sum.Tests++
+	for i, aspect := range opcheck.Aspects {
+		of := r.Of(aspect)
+		if len(of) == 0 && r.Checked[aspect] > 0 {
+			t.record(r.ID, i, aspect, &verdict.Verdict{Word: verdict.Aligned, Compared: r.Checked[aspect]})
+		}
+		t.checked = append(t.checked, []string{r.ID, aspect, fmt.Sprint(r.Checked[aspect]), fmt.Sprint(len(of))})
+	}
+	for i, f := range r.Findings {
+		t.record(r.ID, len(opcheck.Aspects)+i, f.Aspect, &verdict.Verdict{Word: verdict.Misaligned, Kind: verdict.Kind(f.Aspect), Reason: fmt.Sprint(f)})
+	}
+	for _, g := range r.Unchecked {
+		t.unchecked = append(t.unchecked, []string{r.ID, g.Field, g.Why})
+	}
+	t.to.End(&verdict.End{Test: "check::" + r.ID})
+}
+
+func (t *checkTold) record(id string, i int, aspect string, v *verdict.Verdict) {
+	r := &verdict.Record{
+		Test: "check::" + id, Index: i, Candidate: "native", Modes: []string{backend.Eager}, Program: &program.Program{Name: id + ", " + aspect},
+		Verdict: v, Reference: &backend.Outcome{}, Outcome: &backend.Outcome{},
+	}
+	t.sum.Add(r)
+	t.to.Record(r)
+}
+
+func (t *checkTold) end(f *filed, seed uint64) {
+	t.sum.Reference, t.sum.Candidates, t.sum.Seed = "their definitions", []string{"native"}, seed
+	t.to.Summary(t.sum)
+	f.section(page.Section{Title: "Checked", Head: []string{"operator", "what", "comparisons", "findings"}, Rows: t.checked})
+	f.section(page.Section{Title: "Not checked", Head: []string{"operator", "field", "why"}, Rows: t.unchecked})
+}
