@@ -38,7 +38,7 @@ type live struct {
 	shrinking  string
 	ended      map[string]bool
 
-	shown int  // lines
+	shown []int // lines, by the columns that each takes
 	open  bool // what was printed last did not end its line
 	stop  chan struct{}
 	done  sync.WaitGroup
@@ -147,23 +147,30 @@ func (l *live) draw() {
 		return
 	}
 	l.erase()
-	width := cmp.Or(widthOf(l.w), 80)
+	width := l.width()
 	var b strings.Builder
-	lines := append([]string{l.head()}, l.body()...)
-	for _, line := range lines {
-		b.WriteString(clip(report.Plain(line), max(width, 20)-1))
-		b.WriteByte('\n')
+	for _, line := range append([]string{l.head()}, l.body()...) {
+		line = report.Clip(report.Plain(line), max(width, 20)-1)
+		b.WriteString(line + "\n")
+		l.shown = append(l.shown, report.Columns(line))
 	}
-	l.shown = len(lines)
 	_, _ = io.WriteString(l.w, b.String())
 }
 
-// erase takes the lines from the terminal; the lock is held.
+func (l *live) width() int { return cmp.Or(widthOf(l.w), 80) }
+
+// erase takes the lines from the terminal; the lock is held. One that has become
+// narrower since has broken what was longer.
 func (l *live) erase() {
-	if l.shown > 0 {
-		fmt.Fprintf(l.w, "\x1b[%dA\r\x1b[J", l.shown)
-		l.shown = 0
+	if len(l.shown) == 0 {
+		return
 	}
+	rows, width := 0, l.width()
+	for _, n := range l.shown {
+		rows += max(1, (n+width-1)/width)
+	}
+	fmt.Fprintf(l.w, "\x1b[%dA\r\x1b[J", rows)
+	l.shown = nil
 }
 
 func (l *live) head() string {
@@ -212,14 +219,6 @@ func (l *live) body() []string {
 		}
 	}
 	return lines
-}
-
-// clip cuts a line to so many characters.
-func clip(line string, width int) string {
-	if r := []rune(line); len(r) > width {
-		return string(r[:width-1]) + "…"
-	}
-	return line
 }
 
 // inTurn is a writer for several goroutines, and for what is drawn beside them.

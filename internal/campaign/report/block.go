@@ -173,7 +173,7 @@ func (c *Console) block(b *Block, title string) {
 	}
 	note := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(c.W, "  %-11s %s\n", name, text)
+			fmt.Fprintln(c.W, wrap(fmt.Sprintf("  %-11s %s", name, Plain(text)), c.Width, 14))
 		}
 	}
 	if b.Small == nil {
@@ -232,7 +232,7 @@ func (c *Console) picture(b *Block) {
 	if words == "" {
 		words = "spread over it"
 	}
-	fmt.Fprintf(c.W, "  %-11s %s%s\n", "location", of, words)
+	fmt.Fprintln(c.W, wrap(fmt.Sprintf("  %-11s %s%s", "location", of, words), c.Width, 14))
 	for _, line := range lines {
 		fmt.Fprintf(c.W, "  %-11s %s\n", "", line)
 	}

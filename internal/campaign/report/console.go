@@ -205,42 +205,50 @@ func (c *Console) Summary(s *Summary) {
 	c.start()
 	c.repeated()
 	if c.unshown > 0 {
-		fmt.Fprintf(c.W, "and %s in other tests, which -vv shows at once\n", plural(c.unshown, "finding"))
+		c.say("and %s in other tests, which -vv shows at once", plural(c.unshown, "finding"))
 	}
 	fmt.Fprintln(c.W)
 	if !c.Counted {
-		fmt.Fprintf(c.W, "judged: %s\n", share(s.Judged(), s.Cases(), "case"))
+		c.say("judged: %s", share(s.Judged(), s.Cases(), "case"))
 	}
 	if lines := s.lackLines(); len(lines) > 0 {
-		fmt.Fprintf(c.W, "unsupported: %s\n%s\n", share(s.Words[verdict.Unsupported], s.Cases(), "case"), indent(strings.Join(lines, "\n")))
+		c.say("unsupported: %s", share(s.Words[verdict.Unsupported], s.Cases(), "case"))
+		for _, line := range lines {
+			c.say("  %s", line)
+		}
 	}
 	if s.Worst > 0 {
-		fmt.Fprintf(c.W, "nearest to its limit: %.2g at %s\n", s.Worst, s.WorstAt)
+		c.say("nearest to its limit: %.2g at %s", s.Worst, s.WorstAt)
 	}
 	if s.Drawn > 0 {
-		fmt.Fprintf(c.W, "judged by statistics: %d of %s\n", s.Drawn, plural(s.Compared, "comparison"))
+		c.say("judged by statistics: %d of %s", s.Drawn, plural(s.Compared, "comparison"))
 	}
 	s.Triage.Text(c.W)
 	for _, line := range s.Stale {
 		fmt.Fprintln(c.W, c.color("33", line))
 	}
 	if n := s.Words[verdict.Rejected]; n > 0 {
-		fmt.Fprintf(c.W, "rejected: %s\n", share(n, s.Cases(), "case"))
+		c.say("rejected: %s", share(n, s.Cases(), "case"))
 	}
 	if s.Graphs+s.Uncaptured > 0 {
-		fmt.Fprintln(c.W, s.graphLine())
+		c.say("%s", s.graphLine())
 	}
 	if s.NoDerived != "" {
-		fmt.Fprintf(c.W, "forward only: %s, the first because %s\n", plural(s.Forward, "case"), firstLine(s.NoDerived))
+		c.say("forward only: %s, the first because %s", plural(s.Forward, "case"), firstLine(s.NoDerived))
 	}
 	if v := s.Covered; v != nil {
-		fmt.Fprintf(c.W, "covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more\n", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
+		c.say("covered: %d of %s in %s; %s of operator × dtype × layout, each in %s or more", v.Tests, plural(s.Tests, "test"), plural(v.Rounds, "round"), plural(v.Cells, "cell"), plural(v.Least, "case"))
 	} else if text := s.Met.String(); text != "" && !c.Counted {
-		fmt.Fprintf(c.W, "covered: %s\n", text)
+		c.say("covered: %s", text)
 	}
 	c.weakness(s)
-	fmt.Fprintf(c.W, "%s, %s against %s, seed %d%s\n", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
+	c.say("%s, %s against %s, seed %d%s", plural(s.Tests, "test"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed, s.drawn())
 	c.verdict(s)
+}
+
+// say prints a line of the summary.
+func (c *Console) say(format string, args ...any) {
+	fmt.Fprintln(c.W, wrap(Plain(fmt.Sprintf(format, args...)), c.Width, 2))
 }
 
 // weakness says how many tests are weak, and how they are seen.
@@ -252,7 +260,7 @@ func (c *Console) weakness(s *Summary) {
 	if c.weak != "" {
 		text += ", such as " + c.weak
 	}
-	fmt.Fprintln(c.W, c.color("33", text+"; -v says of each why"))
+	fmt.Fprintln(c.W, c.color("33", wrap(text+"; -v says of each why", c.Width, 2)))
 }
 
 // verdict prints the counts and the command that comes next.
@@ -271,7 +279,7 @@ func (c *Console) verdict(s *Summary) {
 	if s.Findings() > 0 || len(s.Errors) > 0 {
 		code = "31"
 	}
-	fmt.Fprintln(c.W, c.color(code, fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds())))
+	fmt.Fprintln(c.W, c.color(code, wrap(fmt.Sprintf("== %s in %.2fs ==", line, s.Elapsed.Seconds()), c.Width, 3)))
 	switch {
 	case c.next != "":
 		fmt.Fprintln(c.W, "next: "+c.next)
