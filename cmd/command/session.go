@@ -200,7 +200,21 @@ func (s *session) judge(ctx context.Context) error {
 	if err == nil {
 		err = s.accepted.settle(s.summary)
 	}
+	if errors.Is(err, context.Canceled) {
+		s.asDrawn()
+	}
 	return err
+}
+
+// asDrawn reports what has failed so far, of which nothing was made smaller.
+func (s *session) asDrawn() {
+	s.collector.End()
+	for _, g := range s.collector.Groups() {
+		s.found = append(s.found, &finding.Finding{ID: g.First.Program.ID(), Groups: []*finding.Group{g}, Result: &shrink.Result{Record: g.First, Signature: g.Signature}})
+	}
+	if s.found = finding.Cluster(s.found); len(s.found) > 0 {
+		s.sink.Findings(s.found[:min(len(s.found), maxMinimised)])
+	}
 }
 
 // minimise makes the failing cases smaller and reports them.

@@ -43,7 +43,7 @@ type Element struct {
 func NewBlock(f *finding.Finding) *Block {
 	r := f.Result.Record
 	v := r.Verdict
-	b := &Block{Word: v.Word, ID: f.ID, Operator: operatorOf(r), Program: Body(r.Program), Reason: firstLine(v.Reason)}
+	b := &Block{Word: v.Word, ID: f.ID, Operator: called(r), Program: Body(r.Program), Reason: firstLine(v.Reason)}
 	if f.Unstable != "" {
 		b.Word = verdict.Unstable
 	}
@@ -60,10 +60,16 @@ func NewBlock(f *finding.Finding) *Block {
 
 // BlockOf gathers what a record shows that was not made smaller.
 func BlockOf(r *verdict.Record) *Block {
-	b := &Block{Word: r.Verdict.Word, ID: r.Program.ID(), Operator: operatorOf(r), Program: Body(r.Program), Reason: firstLine(r.Verdict.Reason)}
+	b := &Block{Word: r.Verdict.Word, ID: r.Program.ID(), Operator: called(r), Program: Body(r.Program), Reason: firstLine(r.Verdict.Reason)}
 	b.look(r)
 	b.Notes = [][2]string{{"seen", fmt.Sprintf("%s case %d", r.Test, r.Index)}, {"candidate", Candidate(r)}}
 	return b
+}
+
+// called is the last part of the name of the call that differs, as it is written.
+func called(r *verdict.Record) string {
+	target := targetOf(r)
+	return target[strings.LastIndexByte(target, '.')+1:]
 }
 
 // look takes the elements of a record's first difference.

@@ -227,6 +227,9 @@ func (c *Console) Summary(s *Summary) {
 	for _, line := range s.Stale {
 		fmt.Fprintln(c.W, c.color("33", line))
 	}
+	if n := s.Words[verdict.Known]; n > 0 && s.Excused != "" {
+		c.say("known: %s, the first because %s", share(n, s.Cases(), "case"), cut(s.Excused))
+	}
 	if n := s.Words[verdict.Rejected]; n > 0 {
 		c.say("rejected: %s", share(n, s.Cases(), "case"))
 	}
@@ -340,6 +343,17 @@ func plural(n int, noun string) string {
 // share prints a part of a whole: "3 of 12 draws (25%)".
 func share(n, of int, noun string) string {
 	return fmt.Sprintf("%d of %s (%.0f%%)", n, plural(of, noun), 100*float64(n)/float64(max(of, 1)))
+}
+
+// longestReason bounds a reason in the summary, in characters.
+const longestReason = 160
+
+// cut keeps the beginning of a long reason.
+func cut(reason string) string {
+	if r := []rune(reason); len(r) > longestReason {
+		return string(r[:longestReason-1]) + "…"
+	}
+	return reason
 }
 
 func firstLine(s string) string {

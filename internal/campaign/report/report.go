@@ -81,6 +81,7 @@ type Summary struct {
 	Beyond     string         // why the first unsupported case is so
 	Lacking    map[string]int // unsupported cases by reason
 	TooLarge   string         // why the first skipped case is so
+	Excused    string         // why the first known case is so
 	Fixed      int            // entries of the known list that no longer fail
 	Stale      []string       // a line for each of these, and for those that have expired
 	Triage     *Triage        // nil where findings are not gathered
@@ -114,6 +115,9 @@ func (s *Summary) Add(r *verdict.Record) {
 	}
 	if v.Word == verdict.Skipped && s.TooLarge == "" {
 		s.TooLarge = v.Reason
+	}
+	if v.Word == verdict.Known {
+		s.Excused = cmp.Or(s.Excused, firstLine(v.Reason))
 	}
 	if s.Triage != nil {
 		s.Triage.Add(r)

@@ -87,7 +87,10 @@ func (t *Triage) Add(r *verdict.Record) {
 }
 
 // operatorOf is the operator that a finding blames, else that of the last call.
-func operatorOf(r *verdict.Record) string {
+func operatorOf(r *verdict.Record) string { return verdict.OperatorName(targetOf(r)) }
+
+// targetOf is the name of the call that differs, or of the last.
+func targetOf(r *verdict.Record) string {
 	target := ""
 	if r.Verdict.Where != nil {
 		target = r.Verdict.Where.Target
@@ -95,7 +98,7 @@ func operatorOf(r *verdict.Record) string {
 	if n := len(r.Program.Calls); target == "" && n > 0 {
 		target = r.Program.Calls[n-1].Target
 	}
-	return verdict.OperatorName(target)
+	return target
 }
 
 func (t *Triage) cluster(candidate, operator string) *Cluster {

@@ -27,14 +27,19 @@ func field(wrong func(at []int) bool, shape ...int) *Field {
 
 func TestWords(t *testing.T) {
 	for want, f := range map[string]*Field{
-		"only index 2 of dim 1 (of 5)":                                           field(func(at []int) bool { return at[1] == 2 }, 3, 5, 4),
-		"only the first index of dim 0 (of 3)":                                   field(func(at []int) bool { return at[0] == 0 }, 3, 5, 4),
-		"only the last index, 3, of dim 2 (of 4)":                                field(func(at []int) bool { return at[2] == 3 }, 3, 5, 4),
-		"only the first and the last index of dim 1 (of 5)":                      field(func(at []int) bool { return at[1]%4 == 0 }, 3, 5, 4),
-		"only from index 3 on of dim 1 (of 5)":                                   field(func(at []int) bool { return at[1] >= 3 }, 3, 5, 4),
-		"only every second index from 1 on of dim 0 (of 9)":                      field(func(at []int) bool { return at[0]%2 == 1 }, 9, 2),
-		"only at a border: first of dim 1, last of dim 1, last of dim 2":         field(func(at []int) bool { return at[1]%4 == 0 || at[2] == 3 }, 3, 5, 4),
-		"only indices 1 to 2 of dim 0 (of 4); only indices 1, 4 of dim 1 (of 6)": field(func(at []int) bool { return (at[0] == 1 || at[0] == 2) && at[1]%3 == 1 }, 4, 6),
+		"only index 2 of dim 1 (of 5)":                                                         field(func(at []int) bool { return at[1] == 2 }, 3, 5, 4),
+		"only the first index of dim 0 (of 3)":                                                 field(func(at []int) bool { return at[0] == 0 }, 3, 5, 4),
+		"only the last index, 3, of dim 2 (of 4)":                                              field(func(at []int) bool { return at[2] == 3 }, 3, 5, 4),
+		"only the first and the last index of dim 1 (of 5)":                                    field(func(at []int) bool { return at[1]%4 == 0 }, 3, 5, 4),
+		"only from index 3 on of dim 1 (of 5)":                                                 field(func(at []int) bool { return at[1] >= 3 }, 3, 5, 4),
+		"only every second index from 1 on of dim 0 (of 9)":                                    field(func(at []int) bool { return at[0]%2 == 1 }, 9, 2),
+		"only at a border: first of dim 1, last of dim 1, last of dim 2":                       field(func(at []int) bool { return at[1]%4 == 0 || at[2] == 3 }, 3, 5, 4),
+		"only indices 1 to 2 of dim 0 (of 4); only indices 1, 4 of dim 1 (of 6)":               field(func(at []int) bool { return (at[0] == 1 || at[0] == 2) && at[1]%3 == 1 }, 4, 6),
+		"only at a border: first of dim 2, last of dim 2, first of dim 3, last of dim 3":       field(func(at []int) bool { return at[2]%6 == 0 || at[3]%4 == 0 }, 2, 3, 7, 5), // padding of a convolution
+		"only index 3 of dim 0 (of 6), where a part of a split in 2 begins":                    field(func(at []int) bool { return at[0] == 3 }, 6, 3),
+		"only index 4 of dim 0 (of 7), where a part of a split in 2 begins":                    field(func(at []int) bool { return at[0] == 4 }, 7, 3),
+		"only indices 4, 7 of dim 1 (of 10), where a part of a split in 3 begins":              field(func(at []int) bool { return at[1] == 4 || at[1] == 7 }, 2, 10),
+		"only every third index from 2 on of dim 0 (of 12), where a part of a split in 4 ends": field(func(at []int) bool { return at[0]%3 == 2 && at[0] < 11 }, 12, 2),
 		"all 12 elements": field(func([]int) bool { return true }, 3, 4),
 		"":                field(func(at []int) bool { return (at[0]+at[1])%2 == 0 }, 6, 6),
 	} {

@@ -47,7 +47,7 @@ func (f *Field) along(dim int) string {
 	case len(hit) == 1 && first == n-1:
 		return fmt.Sprintf("only the last index, %d, %s", first, of)
 	case len(hit) == 1:
-		return fmt.Sprintf("only index %d %s", first, of)
+		return fmt.Sprintf("only index %d %s%s", first, of, seam(hit, n))
 	case len(hit) == 2 && first == 0 && last == n-1:
 		return "only the first and the last index " + of
 	case run && first == 0:
@@ -58,10 +58,40 @@ func (f *Field) along(dim int) string {
 		return fmt.Sprintf("only indices %d to %d %s", first, last, of)
 	}
 	if step := hit[1] - hit[0]; step > 1 && len(hit) > 2 && regular(hit, step) {
-		return fmt.Sprintf("only every %s index from %d on %s", ordinal(step), first, of)
+		return fmt.Sprintf("only every %s index from %d on %s%s", ordinal(step), first, of, seam(hit, n))
 	}
 	if len(hit) <= 6 && 2*len(hit) <= n {
-		return fmt.Sprintf("only indices %s %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(hit), " ", ", "), "[]"), of)
+		return fmt.Sprintf("only indices %s %s%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(hit), " ", ", "), "[]"), of, seam(hit, n))
+	}
+	return ""
+}
+
+// mostParts is in how many parts a dimension is thought to be split.
+const mostParts = 16
+
+// fewestSplit is how long a dimension is at least of which one index may tell that.
+const fewestSplit = 6
+
+// seam says where the parts of a dimension meet that is split evenly, where these are
+// the indices that were hit: the longer parts come first, or the sizes are rounded down.
+func seam(hit []int, n int) string {
+	for parts := 2; parts <= min(mostParts, n/2); parts++ {
+		if len(hit) != parts-1 || n < fewestSplit {
+			continue
+		}
+		longerFirst, down := true, true
+		ends := parts > 2
+		for i, k := range hit {
+			even := (i+1)*(n/parts) + min(i+1, n%parts)
+			longerFirst, down = longerFirst && k == even, down && k == (i+1)*n/parts
+			ends = ends && k == even-1
+		}
+		switch {
+		case longerFirst || down:
+			return fmt.Sprintf(", where a part of a split in %d begins", parts)
+		case ends:
+			return fmt.Sprintf(", where a part of a split in %d ends", parts)
+		}
 	}
 	return ""
 }
