@@ -28,6 +28,16 @@ var Frameworks = []string{Torch, "oneflow", "jax", "paddle", "mlx", "tensorflow"
 // packages are what Python calls frameworks that have another name there.
 var packages = map[string]string{"onnx:ort": "onnxruntime", "onnx:openvino": "openvino"}
 
+// wheels are what pip installs for a framework, where that is more than its package.
+var wheels = map[string]string{"paddle": "paddlepaddle", "mlx": "mlx-cpu mlx numpy", "tensorflow": "tensorflow-cpu", "onnx:ort": "onnxruntime onnx", "onnx:openvino": "openvino onnx"}
+
+// Install returns the command that installs a framework into an environment of its own,
+// and the Python there.
+func Install(framework string) (command, python string) {
+	dir := "$HOME/plumb-" + packageOf(framework)
+	return fmt.Sprintf("python3 -m venv %s && %s/bin/pip install %s", dir, dir, cmp.Or(wheels[framework], packageOf(framework))), dir + "/bin/python"
+}
+
 // packageOf returns the name by which Python imports a framework.
 func packageOf(framework string) string { return cmp.Or(packages[framework], framework) }
 
@@ -70,7 +80,7 @@ func FindPython(flag string) (path, torchVersion string, err error) { return Fin
 // framework is looked for, not imported.
 func Find(framework, flag string) (path, version string, err error) {
 	if flag == "" {
-		flag = os.Getenv(variable(framework))
+		flag = os.Getenv(Variable(framework))
 	}
 	if flag == "" && framework == Torch {
 		flag = os.Getenv("PLUMB_PYTHON")
@@ -93,8 +103,8 @@ func Find(framework, flag string) (path, version string, err error) {
 	return "", "", &backend.Fault{Backend: framework, Err: worst(missed), Fix: fixFor(framework, "")}
 }
 
-// variable is that of the environment which names the Python of a framework.
-func variable(framework string) string {
+// Variable is that of the environment which names the Python of a framework.
+func Variable(framework string) string {
 	name, _, _ := strings.Cut(framework, ":")
 	return "PLUMB_" + strings.ToUpper(name) + "_PYTHON"
 }
@@ -175,5 +185,5 @@ func fixFor(framework, path string) string {
 	case framework == Torch:
 		return "pip install torch"
 	}
-	return fmt.Sprintf("name a Python that has it: --candidate %s:PYTHON, or $%s", framework, variable(framework))
+	return fmt.Sprintf("name a Python that has it: --candidate %s:PYTHON, or $%s", framework, Variable(framework))
 }

@@ -419,14 +419,16 @@ func (r *conformRun) finish() error {
 	r.vendor.Finish()
 	err := r.compare()
 	if !r.json {
-		r.table()
-		fmt.Fprintln(r.out)
-		r.vendor.Text(r.out, r.verbose || r.modes.models.name != "")
+		screen := report.NewScreen(r.out, widthOf(r.out))
+		defer screen.Flush()
+		r.table(screen)
+		fmt.Fprintln(screen)
+		r.vendor.Text(screen, r.verbose || r.modes.models.name != "")
 		if r.standIns > 0 {
-			fmt.Fprintf(r.out, "stand-ins   %s judged by what the reference computes in float32 or int64, where it has no kernel\n", count(r.standIns, "case"))
+			fmt.Fprintf(screen, "stand-ins   %s judged by what the reference computes in float32 or int64, where it has no kernel\n", count(r.standIns, "case"))
 		}
 		if r.calls > 0 {
-			fmt.Fprintf(r.out, "cost        %s\n", r.spent())
+			fmt.Fprintf(screen, "cost        %s\n", r.spent())
 		}
 		fmt.Fprintln(r.out)
 	}
@@ -434,13 +436,13 @@ func (r *conformRun) finish() error {
 	return err
 }
 
-func (r *conformRun) table() {
+func (r *conformRun) table(out io.Writer) {
 	var names []string
 	for n := range r.rows {
 		names = append(names, n)
 	}
 	slices.Sort(names)
-	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, n := range names {
 		row := r.rows[n]
 		note := row.Beyond

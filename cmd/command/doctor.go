@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"plumb/backend/native"
 	"plumb/backend/open"
 	"plumb/backend/worker"
+	"plumb/internal/campaign/report"
 	"plumb/nn"
 	"plumb/ops"
 )
@@ -34,6 +36,8 @@ type checkup struct {
 	Fix     string            `json:"fix,omitempty"`
 
 	forwardOnly bool
+	optional    bool
+	python      string // that would have it, once it is installed by Fix
 }
 
 func newDoctor() *cobra.Command {
@@ -66,8 +70,9 @@ what the Pythons of the environments in it, and below it, can serve.`,
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(checks)
 			}
-			printCheckups(cmd.OutOrStdout(), checks)
-			return nil
+			screen := report.NewScreen(cmd.OutOrStdout(), widthOf(cmd.OutOrStdout()))
+			printCheckups(screen, checks)
+			return screen.Flush()
 		},
 	}
 	pythonFlag(cmd.Flags(), &python)
@@ -96,12 +101,14 @@ func checkBaseline() checkup {
 	return c
 }
 
-// otherFrameworks are those beside PyTorch that are found.
+// otherFrameworks are those beside PyTorch, which nobody needs.
 func otherFrameworks(ctx context.Context) (checks []checkup) {
 	for _, name := range worker.Frameworks[1:] {
-		if c := checkFramework(ctx, name, ""); c.OK {
-			checks = append(checks, c)
+		c := checkFramework(ctx, name, "")
+		if c.optional = true; !c.OK && os.Getenv(worker.Variable(name)) == "" {
+			c.Fix, c.python = worker.Install(name)
 		}
+		checks = append(checks, c)
 	}
 	return checks
 }
@@ -157,8 +164,12 @@ func checkFramework(ctx context.Context, name, python string) checkup {
 }
 
 func printCheckups(w io.Writer, checks []checkup) {
+	missing := func(c checkup) bool { return !c.OK }
+	optional := func(c checkup) bool { return !c.OK && c.python != "" }
+	others := slices.DeleteFunc(slices.Clone(checks), func(c checkup) bool { return !optional(c) })
+	checks = slices.DeleteFunc(checks, optional)
 	for _, c := range checks {
-		if !c.OK {
+		if missing(c) {
 			fmt.Fprintf(w, "%-9s missing: %s\n", c.Backend, c.Problem)
 			if c.Fix != "" {
 				fmt.Fprintf(w, "%-9s fix: %s\n", "", c.Fix)
@@ -170,11 +181,17 @@ func printCheckups(w io.Writer, checks []checkup) {
 			fmt.Fprintf(w, "%-9s   %s: %s\n", "", k, c.Details[k])
 		}
 	}
-	if slices.ContainsFunc(checks, func(c checkup) bool { return !c.OK }) {
+	for i, c := range others {
+		if i == 0 {
+			fmt.Fprintf(w, "not here, and how they are installed; then plumb run --candidate %s:%s\n", c.Backend, c.python)
+		}
+		fmt.Fprintf(w, "    %-13s  %s\n", c.Backend, c.Fix)
+	}
+	if slices.ContainsFunc(checks, func(c checkup) bool { return !c.OK && !c.optional }) {
 		return
 	}
 	next := "plumb run"
-	if i := slices.IndexFunc(checks, func(c checkup) bool { return slices.Contains(worker.Frameworks[1:], c.Backend) && !c.forwardOnly }); i >= 0 {
+	if i := slices.IndexFunc(checks, func(c checkup) bool { return c.OK && slices.Contains(worker.Frameworks[1:], c.Backend) && !c.forwardOnly }); i >= 0 {
 		next += fmt.Sprintf(" --candidate %s:%s", checks[i].Backend, checks[i].Details["python"])
 	}
 	fmt.Fprintln(w, "next:", next)

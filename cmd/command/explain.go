@@ -265,15 +265,23 @@ func (x *explanation) Findings([]*finding.Finding) {}
 
 // Summary tells.
 func (x *explanation) Summary(s *report.Summary) {
-	slices.SortStableFunc(x.places, func(a, b *explained) int { return -cmp.Compare(a.Ratio, b.Ratio) })
+	slices.SortStableFunc(x.places, func(a, b *explained) int {
+		return cmp.Or(-cmp.Compare(a.Ratio, b.Ratio), strings.Compare(a.Rule, b.Rule))
+	})
 	if x.json {
 		for _, p := range x.places {
 			printJSON(x.out, p)
 		}
 		return
 	}
-	out := report.NewPlainWriter(x.out)
-	for _, p := range x.places {
+	screen := report.NewScreen(x.out, widthOf(x.out))
+	defer screen.Flush()
+	out := report.NewPlainWriter(screen)
+	for i, p := range x.places {
+		if i > 0 && p.like(x.places[i-1]) {
+			fmt.Fprintf(out, "%s, %s, %s: by the same rule within %s; %s\n", p.Operator, p.Part, p.DType, p.Nearest.Limit, p.spread())
+			continue
+		}
 		p.print(out)
 	}
 	for word, n := range x.other {
@@ -287,6 +295,13 @@ func (x *explanation) Summary(s *report.Summary) {
 		fmt.Fprintf(out, "\n%s\n%s", namedCase(r), r.Verdict.Text())
 	}
 	fmt.Fprintf(out, "\n%s of %s, %s against %s, seed %d\n", count(s.Compared, "comparison"), count(s.Cases(), "case"), strings.Join(s.Candidates, ", "), s.Reference, s.Seed)
+}
+
+// like reports whether there is nothing to say of p, all of which is equal, that was
+// not said of another.
+func (p *explained) like(o *explained) bool {
+	same := func(x *explained) string { return x.Rule + "\n" + strings.ReplaceAll(x.Reason, x.DType, "") }
+	return p.Equal == p.Count && same(p) == same(o)
 }
 
 func (p *explained) print(out io.Writer) {

@@ -239,8 +239,9 @@ func (f *kernelFlags) print(out io.Writer, rep *onekernel.Report) error {
 		_, err := fmt.Fprintln(out, rep.Verdict)
 		return err
 	}
-	_, err := io.WriteString(out, rep.Text())
-	return err
+	screen := report.NewScreen(out, widthOf(out))
+	_, err := io.WriteString(screen, rep.Text())
+	return cmp.Or(err, screen.Flush())
 }
 
 // decodeYAML reads a task.yml.

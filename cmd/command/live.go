@@ -39,7 +39,7 @@ type live struct {
 	ended      map[string]bool
 
 	shown []int // lines, by the columns that each takes
-	open  bool // what was printed last did not end its line
+	open  bool  // what was printed last did not end its line
 	stop  chan struct{}
 	done  sync.WaitGroup
 }

@@ -165,8 +165,9 @@ func (r *matrixRun) print() error {
 	case r.asCSV:
 		return r.matrix.CSV(r.out)
 	}
-	r.matrix.Text(r.out, columns(r.out), r.labels())
-	return nil
+	screen := report.NewScreen(r.out, widthOf(r.out))
+	r.matrix.Text(screen, columns(r.out), r.labels())
+	return screen.Flush()
 }
 
 // section is the matrix on a page.

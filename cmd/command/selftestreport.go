@@ -212,11 +212,13 @@ func (s *selftest) print(sum *selftestSummary) {
 	if s.proofs > 0 {
 		shrunk += fmt.Sprintf(", %d proved in fresh processes", sum.Proved)
 	}
-	fmt.Fprintf(s.out, "== %d of %d mutants found, %s, %d false findings in %d cases of the table without a fault ==\n", sum.Found, sum.Planted, shrunk, sum.False, sum.Cases)
+	out := report.NewScreen(s.out, widthOf(s.out))
+	defer out.Flush()
+	fmt.Fprintf(out, "== %d of %d mutants found, %s, %d false findings in %d cases of the table without a fault ==\n", sum.Found, sum.Planted, shrunk, sum.False, sum.Cases)
 	if k := sum.Kinds[mutants.Range]; k[0] > 0 {
-		fmt.Fprintf(s.out, "%d of the %d that are wrong in a part of their range, %d of the %d others\n", k[1], k[0], sum.Found-k[1], sum.Planted-k[0])
+		fmt.Fprintf(out, "%d of the %d that are wrong in a part of their range, %d of the %d others\n", k[1], k[0], sum.Found-k[1], sum.Planted-k[0])
 	}
-	fmt.Fprintf(s.out, "medians: %.0f runs and %.3fs to find, %.0f runs and %.2fs to shrink; %.1fs against %s, seed %d\n", sum.FindRuns, sum.FindSeconds, sum.ShrinkRuns, sum.ShrinkSeconds, sum.Seconds, sum.Reference, sum.Seed)
+	fmt.Fprintf(out, "medians: %.0f runs and %.3fs to find, %.0f runs and %.2fs to shrink; %.1fs against %s, seed %d\n", sum.FindRuns, sum.FindSeconds, sum.ShrinkRuns, sum.ShrinkSeconds, sum.Seconds, sum.Reference, sum.Seed)
 }
 
 // keep keeps the faults and whether each was found; err is how the command ends.

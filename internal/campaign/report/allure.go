@@ -101,7 +101,7 @@ func (o *Outline) allure(t *OutlineTest, now time.Time) *allureResult {
 		FullName: backend.Printable(t.Test, longestInline), Name: backend.Printable(name, longestInline), Status: t.allureStatus(), Stage: "finished",
 		Start: now.Add(-time.Duration(t.Seconds * float64(time.Second))).UnixMilli(), Stop: now.UnixMilli(),
 		Labels:     []allurePair{{"framework", "plumb"}, {"language", "python"}, {"parentSuite", backend.Printable(t.Candidate, longestInline)}, {"suite", backend.Printable(suite, longestInline)}},
-		Parameters: []allurePair{{"candidate", t.Candidate}, {"reference", o.Reference}},
+		Parameters: []allurePair{{"candidate", backend.Printable(t.Candidate, longestInline)}, {"reference", backend.Printable(o.Reference, longestInline)}},
 		Files:      []allureSource{},
 	}
 }

@@ -244,6 +244,6 @@ func (c *Console) picture(b *Block) {
 	}
 	if len(lines) > 0 && !c.legend {
 		c.legend = true
-		fmt.Fprintf(c.W, "  %-11s %s\n", "", picture.Legend)
+		fmt.Fprintln(c.W, wrap(fmt.Sprintf("  %-11s %s", "", picture.Legend), c.Width, 14))
 	}
 }

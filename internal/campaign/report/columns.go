@@ -1,6 +1,9 @@
 package report
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"strings"
 	"unicode"
 )
@@ -69,4 +72,65 @@ func wrap(line string, width, indent int) string {
 		at += n
 	}
 	return b.String()
+}
+
+// Screen is a writer that breaks lines at the width of a terminal, what follows below
+// the text that it belongs to. Lines of programs, which begin with four spaces or a few more, stay as
+// they are. Flush writes a line that has not ended.
+type Screen struct {
+	w     io.Writer
+	width int
+	rest  []byte
+}
+
+// NewScreen returns a screen of so many columns; of 0, for what is no terminal, it
+// breaks nothing.
+func NewScreen(w io.Writer, width int) *Screen { return &Screen{w: w, width: width} }
+
+// Write writes the lines that have ended.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.rest = append(s.rest, p...)
+	for {
+		at := bytes.IndexByte(s.rest, '\n')
+		if at < 0 {
+			return len(p), nil
+		}
+		if _, err := fmt.Fprintln(s.w, s.broken(string(s.rest[:at]))); err != nil {
+			return 0, err
+		}
+		s.rest = s.rest[at+1:]
+	}
+}
+
+// Flush writes what is left.
+func (s *Screen) Flush() error {
+	_, err := io.WriteString(s.w, s.broken(string(s.rest)))
+	s.rest = nil
+	return err
+}
+
+func (s *Screen) broken(line string) string {
+	line = strings.TrimRight(line, " ")
+	if s.width == 0 || strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "        ") {
+		return line
+	}
+	return wrap(line, s.width, hanging(line))
+}
+
+// widestLabel is the column in which the text of a line begins at most.
+const widestLabel = 24
+
+// hanging is the column below which a line goes on: that of its text behind a label,
+// which two spaces or more part from it.
+func hanging(line string) int {
+	first := len(line) - len(strings.TrimLeft(line, " "))
+	label := strings.Index(line[first:], "  ")
+	if label < 0 {
+		return first + 2
+	}
+	rest := line[first+label:]
+	if at := Columns(line[:len(line)-len(strings.TrimLeft(rest, " "))]); at <= widestLabel {
+		return at
+	}
+	return first + 2
 }

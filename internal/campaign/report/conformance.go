@@ -287,13 +287,21 @@ func (c *Conformance) Text(w io.Writer, models bool) {
 // Rows writes a table of rows, which are of a kind: "dtype".
 func (c *Conformance) Rows(w io.Writer, kind string, rows []*ConformanceRow) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%s\tpassed\tfailed\trate\tunsupported\tskipped\tno reference\timplemented\t\n", kind)
+	heads := []string{kind, "passed", "failed", "rate", "unsupported", "skipped", "no reference"}
+	counted := slices.ContainsFunc(rows, func(r *ConformanceRow) bool { return r.Functions > 0 })
+	if counted {
+		heads = append(heads, "implemented")
+	}
+	fmt.Fprintf(t, "%s\t\n", strings.Join(heads, "\t"))
 	for _, r := range rows {
 		implemented := ""
-		if r.Functions > 0 {
-			implemented = fmt.Sprintf("%d/%d", r.Implemented, r.Functions)
+		switch {
+		case r.Functions > 0:
+			implemented = fmt.Sprintf("%d/%d\t", r.Implemented, r.Functions)
+		case counted:
+			implemented = "\t"
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%d\t%d\t%s\t\n", r.Name, r.Passed, r.Failed, percent(r.Rate()), r.Unsupported, r.Skipped, r.Unrecorded, implemented)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Passed, r.Failed, percent(r.Rate()), r.Unsupported, r.Skipped, r.Unrecorded, implemented)
 	}
 	_ = t.Flush()
 	fmt.Fprintln(w)

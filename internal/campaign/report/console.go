@@ -105,7 +105,8 @@ func (c *Console) finding(r *verdict.Record) {
 			c.unshown++
 			return
 		}
-		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n  %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r), firstLine(r.Verdict.Reason))
+		fmt.Fprintf(c.W, "%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r))
+		c.say("  %s", firstLine(r.Verdict.Reason))
 		return
 	}
 	fmt.Fprintf(c.W, "\n%s %s, case %d (%s), candidate %s\n", c.paint(r.Verdict.Word), r.Test, r.Index, r.Program.ID(), Candidate(r))

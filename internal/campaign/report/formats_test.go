@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"plumb/internal/find/finding"
 	"plumb/internal/find/shrink"
@@ -63,8 +64,14 @@ func TestMarkdown(t *testing.T) {
 	if len(long) > maxMarkdown || !strings.HasSuffix(string(long), "… and more, which the run's other reports have.\n") {
 		t.Errorf("%d bytes, ending in %q", len(long), long[len(long)-80:])
 	}
+	markdownHolds(t, string(written(t, "markdown", outlined(hostileName, 1))))
+}
+
+// markdownHolds demands that nothing outside of code is markup of a name's.
+func markdownHolds(t *testing.T, text string) {
+	t.Helper()
 	outside, fence := []string{}, ""
-	for line := range strings.SplitSeq(string(written(t, "markdown", outlined(hostileName, 1))), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		switch ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]; {
 		case fence == "" && len(ticks) >= 3:
 			fence = ticks
@@ -234,4 +241,50 @@ func TestAllure(t *testing.T) {
 			t.Errorf("history %s has %d runs", id, n)
 		}
 	}
+}
+
+// unseen are characters that nothing which people read may hold as they are.
+const unseen = "\x00\x07\x1b\r\u202e\u2067"
+
+// FuzzFormats: whatever a name holds, each format stays what its readers read, and
+// nothing of the name is obeyed.
+func FuzzFormats(f *testing.F) {
+	f.Add(hostileName)
+	f.Add("::error file=x::y\r\n::set-output name=a::b")
+	f.Add("\xff\u202e|a|\n|-|\n```\n<!-- ]]> \u2067")
+	f.Fuzz(func(t *testing.T, name string) {
+		o := outlined(name, 2)
+		for _, format := range []string{"json", "sarif", "gitlab"} {
+			if text := written(t, format, o); !json.Valid(text) || !utf8.Valid(text) || format != "json" && bytes.ContainsAny(text, unseen) {
+				t.Errorf("%s: %s", format, text)
+			}
+		}
+		if badge := written(t, "badge", o); xml.Unmarshal(badge, new(struct{ XMLName xml.Name })) != nil {
+			t.Errorf("%s", badge)
+		}
+		text := string(written(t, "markdown", o))
+		if len(text) > maxMarkdown || !utf8.ValidString(text) || strings.ContainsAny(text, unseen) {
+			t.Errorf("%q", text)
+		}
+		markdownHolds(t, text)
+		var b bytes.Buffer
+		if err := o.Annotations(&b); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(b.String(), "\n"), "\n") {
+			if !strings.HasPrefix(line, "::error file=a b.py,line=12,title=plumb%3A ") || strings.Count(line, "::") < 2 || strings.ContainsAny(line, unseen) {
+				t.Errorf("%q", line)
+			}
+		}
+		dir := t.TempDir()
+		if err := o.Allure(dir); err != nil {
+			t.Fatal(err)
+		}
+		results, _ := filepath.Glob(filepath.Join(dir, "*-result.json"))
+		for _, path := range results {
+			if text, err := os.ReadFile(path); err != nil || !json.Valid(text) || bytes.ContainsAny(text, unseen) {
+				t.Errorf("%v: %s", err, text)
+			}
+		}
+	})
 }
