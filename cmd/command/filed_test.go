@@ -103,3 +103,24 @@ func readFile(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// TestAnnotations: where a code host runs the command, it is told without a flag.
+func TestAnnotations(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("GITHUB_ACTIONS", "true")
+	t.Setenv("GITLAB_CI", "true")
+	t.Setenv("CI_PROJECT_DIR", dir)
+	var f filed
+	to := f.begin("plumb run", time.Now(), func(string) (string, int) { return "x.py", 7 })
+	r := recordOf("x.py::test_x")
+	r.Verdict = &verdict.Verdict{Word: verdict.Misaligned, Reason: "one\ntwo"}
+	to.Record(r)
+	var log strings.Builder
+	if err := f.end(nil, &log); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := log.String(), "::error file=x.py,line=7,title=plumb%3A misaligned::native, x.py::test_x: one%0Atwo\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	has(t, "GitLab's report", readFile(t, filepath.Join(dir, "gl-code-quality-report.json")), `"begin": 7`, `"path": "x.py"`)
+}

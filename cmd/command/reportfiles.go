@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,7 +73,23 @@ func (f *reportFiles) flags(fl *pflag.FlagSet) {
 }
 
 // wanted reports whether there is an outline to make: for files, or for annotations.
-func (f *reportFiles) wanted() bool { return len(f.all) > 0 || annotates() }
+func (f *reportFiles) wanted() bool {
+	f.forGitLab()
+	return len(f.all) > 0 || annotates()
+}
+
+// forGitLab adds the report of code quality where GitLab runs the command: what a merge
+// request shows at its lines, once .gitlab-ci.yml names the file as an artifact.
+func (f *reportFiles) forGitLab() {
+	const usual = "gl-code-quality-report.json"
+	dir := os.Getenv("CI_PROJECT_DIR")
+	if os.Getenv("GITLAB_CI") != "true" || dir == "" || slices.ContainsFunc(f.all, func(r reportFile) bool { return r.format == "gitlab" }) {
+		return
+	}
+	if path := filepath.Join(dir, usual); checkWritable(path) == nil {
+		f.all = append(f.all, reportFile{"gitlab", path})
+	}
+}
 
 // annotates reports whether GitHub Actions runs the command, and shows findings at their lines.
 func annotates() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }

@@ -171,6 +171,41 @@ records = f.get_records()
 assert len(records) == 2 and records[0]["Location"] == "a%20b.py" and records[0]["Line"] == 12 and records[0]["Severity"] == "error", records`, out)
 }
 
+// TestNodeReaders: sarif-multitool and allure take what is written, from the folder in
+// PLUMB_TEST_NODE_MODULES.
+func TestNodeReaders(t *testing.T) {
+	modules := os.Getenv("PLUMB_TEST_NODE_MODULES")
+	if modules == "" {
+		t.Skip("no PLUMB_TEST_NODE_MODULES with @microsoft/sarif-multitool and allure")
+	}
+	dir := t.TempDir()
+	run := func(program string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(modules, ".bin", program), args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", program, err, out)
+		}
+		return string(out)
+	}
+	o := outlined(hostileName, 2)
+	sarif, results := filepath.Join(dir, "r.sarif"), filepath.Join(dir, "results")
+	if err := os.WriteFile(sarif, written(t, "sarif", o), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Allure(results); err != nil {
+		t.Fatal(err)
+	}
+	if out := run("sarif-multitool", "validate", sarif); strings.Contains(out, "error ") {
+		t.Errorf("sarif-multitool: %s", out)
+	}
+	run("allure", "generate", results, "-o", filepath.Join(dir, "report"))
+	if text, err := os.ReadFile(filepath.Join(dir, "report", "summary.json")); err != nil || !strings.Contains(string(text), `"failed":1`) {
+		t.Errorf("allure: %v %s", err, text)
+	}
+}
+
 // TestOtherFormats: the badge is XML, GitLab's report is a list, annotations are
 // one command a line, whatever a name holds.
 func TestOtherFormats(t *testing.T) {

@@ -108,6 +108,27 @@ func TestJUnitCounts(t *testing.T) {
 	}
 }
 
+// TestJUnitParser: junitparser reads the counts, properties and texts, hostile ones too.
+func TestJUnitParser(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.xml")
+	text := junit(t, func(j *JUnit) {
+		j.Properties = [][2]string{{"seed", "7"}}
+		j.Add(JUnitCase{Suite: "f", Name: hostileName, Word: verdict.Misaligned, Reason: hostileName, Output: hostileName})
+		j.Add(JUnitCase{Suite: "f", Name: "b", Word: verdict.Aligned})
+		j.Add(JUnitCase{Suite: "g", Name: "c", Word: verdict.Crash, Reason: "SIGSEGV"})
+	})
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	readers(t, "junitparser", "-c", `import sys, junitparser
+x = junitparser.JUnitXml.fromfile(sys.argv[1])
+f, g = x
+assert (f.tests, f.failures, g.errors) == (2, 1, 1), (f.tests, f.failures, g.errors)
+assert [(p.name, p.value) for p in f.properties()] == [("seed", "7")]
+a, b = f
+assert a.result[0].type == "misaligned" and "</code><script>" in a.system_out and b.is_passed, a.result`, path)
+}
+
 // TestJUnitIsBounded: long texts are cut at a character.
 func TestJUnitIsBounded(t *testing.T) {
 	long := strings.Repeat("ä", 1<<20)
