@@ -39,6 +39,9 @@ const [binary, axe, page, shots] = process.argv.slice(2);
       if ((await tab.locator("#cases-count").textContent()).split(" ")[0] !== shown) out.errors.push("the fragment is forgotten by a reload");
       await tab.click("#f-clear");
     }
+    const own = tab.locator("#own-0 table");
+    await own.locator("thead button").nth(1).click();
+    if (await own.locator("thead th").nth(1).getAttribute("aria-sort") === "none") out.errors.push("a table of a command's own does not sort");
     for (const id of ["#cases-table", "#tests-table"]) {
       await tab.locator(id + " thead button").nth(1).click();
       if (await tab.locator(id + " thead th").nth(1).getAttribute("aria-sort") === "none") out.errors.push(id + " does not sort");
