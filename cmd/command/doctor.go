@@ -191,7 +191,9 @@ func printCheckups(w io.Writer, checks []checkup) {
 		return
 	}
 	next := "plumb run"
-	if i := slices.IndexFunc(checks, func(c checkup) bool { return c.OK && slices.Contains(worker.Frameworks[1:], c.Backend) && !c.forwardOnly }); i >= 0 {
+	if i := slices.IndexFunc(checks, func(c checkup) bool {
+		return c.OK && slices.Contains(worker.Frameworks[1:], c.Backend) && !c.forwardOnly
+	}); i >= 0 {
 		next += fmt.Sprintf(" --candidate %s:%s", checks[i].Backend, checks[i].Details["python"])
 	}
 	fmt.Fprintln(w, "next:", next)

@@ -193,7 +193,10 @@ type limited[T any] struct {
 	kind  string // as help names it
 	want  string // what parse takes
 	text  string
+	words []string // where there are but these
 }
+
+func (v *limited[T]) choices() []string { return v.words }
 
 // String returns the text that was given, or the default's.
 func (v *limited[T]) String() string { return v.text }
@@ -302,7 +305,7 @@ func oneOf[T ~string](to *T, words ...T) pflag.Value {
 	if last := len(list) - 1; last > 0 {
 		want = strings.Join(list[:last], ", ") + " or " + list[last]
 	}
-	v := &limited[T]{to: to, kind: "word", want: want, text: string(*to)}
+	v := &limited[T]{to: to, kind: "word", want: want, text: string(*to), words: list}
 	v.parse = func(text string) (T, bool) { return T(text), slices.Contains(words, T(text)) }
 	return v
 }
@@ -387,7 +390,7 @@ func memorySize(to *int, text string) pflag.Value {
 
 // floatTypes are dtypes with a fraction; given more than once, a flag adds to them.
 func floatTypes(to *[]tensor.DType) pflag.Value {
-	v := &limited[[]tensor.DType]{to: to, kind: "dtypes", want: "float16, bfloat16, float32 or float64, each once"}
+	v := &limited[[]tensor.DType]{to: to, kind: "dtypes", want: "float16, bfloat16, float32 or float64, each once", words: []string{"float16", "bfloat16", "float32", "float64"}}
 	v.parse = func(text string) ([]tensor.DType, bool) {
 		all := *to
 		for name := range strings.SplitSeq(text, ",") {

@@ -142,6 +142,21 @@ func (s *settings) likely(key string) string {
 	return ""
 }
 
+// completions are the settings as they are given.
+func (s *settings) completions() (out []string) {
+	for _, key := range s.keys {
+		words, _ := s.row(key).value.(interface{ choices() []string })
+		if words == nil || len(words.choices()) == 0 {
+			out = append(out, key+"=")
+			continue
+		}
+		for _, word := range words.choices() {
+			out = append(out, key+"="+word)
+		}
+	}
+	return out
+}
+
 // settle refuses settings that have no effect beside the others.
 func (s *settings) settle(known string, specs ...string) error {
 	if s.asked("timeout") {
