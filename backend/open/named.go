@@ -20,6 +20,7 @@ import (
 	"plumb/backend/worker/diopi"
 	"plumb/baselines"
 	"plumb/device/sim"
+	"plumb/internal/spell"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/tensor"
@@ -87,7 +88,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		s.note(spec, base.Reference().Name+" "+base.Reference().Version)
 		return func() (backend.Backend, error) { return base, nil }, nil
 	}
-	return nil, &Error{fmt.Errorf("unknown backend %q: want %s", spec, Help)}
+	return nil, &Error{fmt.Errorf("unknown backend %q%s: want %s", spec, spell.Guess(of.Name, append([]string{"native", "recorded"}, worker.Frameworks...)), Help)}
 }
 
 // native returns how to make backends of Plumb's own operators.

@@ -34,8 +34,9 @@ func newBenchCases() *cobra.Command {
 	b := &caseBench{session: newSession(), rounds: 5}
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "cases",
-		Short: "Cases per CPU-second over twelve fixed tests, all processes counted",
+		Use:     "cases",
+		Example: `  plumb bench cases -n 20 --count 3`,
+		Short:   "Cases per CPU-second over twelve fixed tests, all processes counted",
 		Long: `Cases runs twelve fixed tests, forward and backward, on the reference and on the
 native operators, and divides the cases by the CPU time of every process,
 drawing, comparing and PyTorch included; the start of the processes is not

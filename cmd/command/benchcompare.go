@@ -33,8 +33,9 @@ func newBenchCompare() *cobra.Command {
 	size, python := 64<<20, ""
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "compare",
-		Short: "GB/s of the comparison beside numpy.allclose, torch.allclose and a memory read",
+		Use:     "compare",
+		Example: `  plumb bench compare --size 64MiB`,
+		Short:   "GB/s of the comparison beside numpy.allclose, torch.allclose and a memory read",
 		Long: `Compare measures the comparison of two float32 tensors, one thread, both sides
 counted: with every statistic, and with the pass or fail rules alone. In the
 same rounds it measures a plain read of the memory, and numpy.allclose and

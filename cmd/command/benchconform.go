@@ -58,8 +58,9 @@ type conformRow struct {
 func newBenchConform() *cobra.Command {
 	var b conformBench
 	cmd := &cobra.Command{
-		Use:   "conform [CONFIG]",
-		Short: "Recording and judging a conformance config, beside a plain Python script",
+		Use:     "conform [CONFIG]",
+		Example: `  plumb bench conform --sample 50`,
+		Short:   "Recording and judging a conformance config, beside a plain Python script",
 		Long: `Conform records the cases of a config with plumb conform gen, judges native by
 them with plumb conform run, and has a plain Python script do what gen does:
 draw with numpy in float64 and cast, PyTorch forward and backward, one pickle

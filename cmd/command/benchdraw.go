@@ -18,8 +18,9 @@ func newBenchDraw() *cobra.Command {
 	b := &drawBench{n: 1000}
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "draw",
-		Short: "Microseconds to draw a case of the twelve fixed tests",
+		Use:     "draw",
+		Example: `  plumb bench draw -n 200`,
+		Short:   "Microseconds to draw a case of the twelve fixed tests",
 		Long: `Draw draws cases of the twelve tests of plumb bench cases in one goroutine: each
 test function is executed and its calls are recorded as a program. Filling the
 input tensors is timed separately. No operator runs, so PyTorch is not needed.

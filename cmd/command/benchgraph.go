@@ -26,8 +26,9 @@ func newBenchGraph() *cobra.Command {
 	var python string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "graph",
-		Short: "Time and memory of graphs beside eager, and beside PyTorch's",
+		Use:     "graph",
+		Example: `  plumb bench graph --threads 1`,
+		Short:   "Time and memory of graphs beside eager, and beside PyTorch's",
 		Long: `Graph runs an MLP, a small ResNet block and a transformer block, forward and as
 a training step (forward, loss, gradients, SGD with momentum): on Plumb's
 operators one by one and as a compiled graph, on PyTorch eagerly, traced by

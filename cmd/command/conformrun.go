@@ -233,7 +233,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 	known := m.Functions()
 	for _, f := range r.fnames {
 		if !slices.Contains(known, f) {
-			return nil, usage(fmt.Errorf("--fname %s: the baseline has no such function", f))
+			return nil, usage(fmt.Errorf("--fname %s: the baseline has no such function%s", f, like(f, known)))
 		}
 	}
 	growth := fitJobs(&r.jobs, errs, r.candidate)

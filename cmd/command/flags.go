@@ -15,6 +15,7 @@ import (
 	"plumb/backend/open"
 	"plumb/graph"
 	"plumb/internal/draw/script"
+	"plumb/internal/spell"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -102,6 +103,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		err = fmt.Errorf("--%s %s: %w", value.GetFlag().Name, value.GetValue(), value.Unwrap())
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var all []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
+		if at := spell.Nearest(name, all); at != "" {
+			err = fmt.Errorf("%w (is it --%s?)", err, at)
+		}
 	}
 	return usage(fmt.Errorf("%w\n  see: %s --help", err, cmd.CommandPath()))
 }

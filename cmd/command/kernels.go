@@ -30,8 +30,9 @@ func newBenchKernels() *cobra.Command {
 	var python string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "kernels",
-		Short: "Time of Plumb's operators divided by PyTorch's, per operator and size",
+		Use:     "kernels",
+		Example: `  plumb bench kernels --filter conv --threads 1,0`,
+		Short:   "Time of Plumb's operators divided by PyTorch's, per operator and size",
 		Long: `Kernels runs each operator of a fixed list several times on the same inputs, on
 PyTorch and on Plumb's own operators, with one thread each and then with one
 per core, and prints the medians and their ratio. Below 1, Plumb is faster.

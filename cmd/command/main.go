@@ -168,12 +168,24 @@ func newHelp() *cobra.Command {
 		RunE: func(help *cobra.Command, names []string) error {
 			cmd, rest, err := help.Root().Find(names)
 			if err != nil || len(rest) > 0 {
-				return usage(fmt.Errorf("there is no command or topic %q; plumb help lists them", strings.Join(names, " ")))
+				return usage(fmt.Errorf("there is no command or topic %q%s; plumb help lists them", strings.Join(names, " "), likeBelow(cmd, rest)))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
 		},
 	}
+}
+
+// likeBelow guesses which command below one is meant.
+func likeBelow(cmd *cobra.Command, rest []string) string {
+	if cmd == nil || len(rest) == 0 {
+		return ""
+	}
+	var all []string
+	for _, c := range cmd.Commands() {
+		all = append(all, c.Name())
+	}
+	return like(rest[0], all)
 }
 
 // newBackendsHelp is plumb help backends.

@@ -2,11 +2,9 @@ package command
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	"plumb/backend/worker"
 	"plumb/internal/spell"
@@ -25,18 +23,7 @@ func operatorNames() []string {
 }
 
 // like names what is written nearly so: " (is it relu?)", or "".
-func like(name string, among []string) string {
-	best, at := max(1, len(name)/3)+1, ""
-	for _, n := range among {
-		if d := spell.Distance(strings.ToLower(name), strings.ToLower(n)); d < best {
-			best, at = d, n
-		}
-	}
-	if at == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (is it %s?)", at)
-}
+func like(name string, among []string) string { return spell.Guess(name, among) }
 
 // subjectNames are what references and candidates are called.
 func subjectNames() []string {

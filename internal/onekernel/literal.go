@@ -8,6 +8,7 @@ import (
 
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
+	"plumb/internal/spell"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -33,7 +34,11 @@ func Choose(table *op.Table, target string) (*op.Def, error) {
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is no operator of the table; plumb ops list prints them, and --inputs says what any function takes", target)
+	var names []string
+	for _, d := range table.Defs() {
+		names = append(names, d.Names...)
+	}
+	return nil, fmt.Errorf("%s is no operator of the table%s; plumb ops list prints them, and --inputs says what any function takes", target, spell.Guess(target, names))
 }
 
 // Params returns the names of the parameters under the target, and of them those
