@@ -137,7 +137,10 @@ func (f *kernelFlags) run(cmd *cobra.Command, args []string) error {
 	f.kept.begin(&store.Run{Command: "plumb kernel", Seed: f.Seed, Subjects: []store.Subject{{Name: f.Against}, {Name: f.subject()}}})
 	rep, err := f.judge(cmd, cfg)
 	f.store(rep, err)
-	if rep != nil && len(to) > 0 {
+	if rep == nil {
+		return err
+	}
+	if len(to) > 0 {
 		f.tell(to, rep)
 	}
 	return f.filed.end(err, cmd.ErrOrStderr())
