@@ -83,3 +83,28 @@ func TestFaultsOfADType(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultsOfRefusals: where the reference refuses what others take, a candidate that
+// refuses what the reference takes is not excused.
+func TestFaultsOfRefusals(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((1,), torch.float32, [1.5])\ny = torch.sin(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok, err := native.New(ops.Table(), nn.Modules()).Run(t.Context(), backend.NewJob(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raised := &backend.Outcome{Status: backend.Raised, Class: "RuntimeError", Message: "no"}
+	for ends, want := range map[backend.Status][2]verdict.Word{
+		"":             {verdict.Known, verdict.Known},
+		backend.Raised: {verdict.Known, verdict.Misaligned},
+		backend.OK:     {verdict.Misaligned, verdict.Known},
+	} {
+		fault := verdict.KnownFault{Reference: "torch", Target: "sin", Kinds: []verdict.Kind{verdict.Exception}, Ends: ends, Reason: "r", Proof: "p"}
+		policy := verdict.Policy{Reference: "torch 1.13", Faults: []verdict.KnownFault{fault}}
+		if got := [2]verdict.Word{verdict.Judge(p, raised, ok, policy).Word, verdict.Judge(p, ok, raised, policy).Word}; got != want {
+			t.Errorf("ends %q: the reference alone raises, the candidate alone: %s, want %s", ends, got, want)
+		}
+	}
+}
