@@ -46,6 +46,7 @@ type campaignRun struct {
 	name        string
 	incremental bool
 	json, quiet bool
+	page        storedPage
 }
 
 // campaignStore is where campaigns are kept.
@@ -121,6 +122,7 @@ stop) or killed: plumb campaign resume goes on.`,
 		fl.BoolVar(&r.incremental, "incremental", false, "take units from the store that were judged before, where the subjects, the test's file, the flags and Plumb are the same")
 		fl.BoolVarP(&r.quiet, "quiet", "q", false, "print the counts and findings only")
 		jsonFlag(fl, &r.json, "print one object at the end")
+		r.page.flag(fl)
 	})
 	return cmd
 }
@@ -367,6 +369,9 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 		err = json.NewEncoder(r.out).Encode(res)
 	} else {
 		err = res.print(r.out, db)
+	}
+	if run, rerr := db.Run(fmt.Sprint(c.ID)); err == nil {
+		err = cmp.Or(rerr, r.page.write(db, run, r.err))
 	}
 	if code == exitFindings {
 		r.say("next: plumb campaign findings %d", c.ID)
@@ -658,6 +663,7 @@ in the store.`,
 	jobsFlag(fl, &r.subjects.jobs, "cases that are judged at the same time")
 	fl.BoolVarP(&r.quiet, "quiet", "q", false, "print the counts and findings only")
 	jsonFlag(fl, &r.json, "print one object at the end")
+	r.page.flag(fl)
 	return cmd
 }
 

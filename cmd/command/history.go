@@ -23,6 +23,8 @@ import (
 
 // history is plumb history.
 type history struct {
+	page storedPage
+	errs io.Writer
 	path string
 	last int
 	json bool
@@ -39,6 +41,7 @@ for each of the last ones; with a RUN (its number, or "last") what the run was, 
 findings and what failed, of a conformance run the tables of functions and dtypes.`,
 		Example: `  plumb history
   plumb history last
+  plumb history last --html run.html
   plumb history diff 3 last
   plumb history export 3 4 --csv cases.csv
   plumb history rm --older-than 90d --keep 20
@@ -48,6 +51,7 @@ findings and what failed, of a conformance run the tables of functions and dtype
 	}
 	cmd.AddCommand(newHistoryDiff(), newHistoryExport(), newHistoryRm())
 	h.storeFlag(cmd)
+	h.page.flag(cmd.Flags())
 	cmd.Flags().VarP(wholeNumber(&h.last, 1), "number", "n", "how many runs are listed, the last ones")
 	jsonFlag(cmd.Flags(), &h.json, "one JSON object per run or case and line")
 	return cmd
@@ -119,7 +123,7 @@ func (h *history) command(run func(*history, *store.Store, []*store.Run) error) 
 		if err != nil {
 			return usage(err)
 		}
-		h.out = bufio.NewWriter(cmd.OutOrStdout())
+		h.out, h.errs = bufio.NewWriter(cmd.OutOrStdout()), cmd.ErrOrStderr()
 		err = run(h, s, runs)
 		return cmp.Or(err, h.out.Flush())
 	}
@@ -145,8 +149,11 @@ func openStore(flag string) (*store.Store, error) {
 }
 
 func (h *history) run(s *store.Store, runs []*store.Run) error {
-	if len(runs) == 1 {
-		return h.show(s, runs[0])
+	switch {
+	case len(runs) == 1:
+		return cmp.Or(h.show(s, runs[0]), h.page.write(s, runs[0], h.errs))
+	case h.page.html != "":
+		return usage(errors.New("--html writes one run: name it by its number, or last"))
 	}
 	return h.list(s)
 }

@@ -100,14 +100,6 @@ func New(title string, started time.Time) *Page {
 
 // Record takes a record.
 func (p *Page) Record(r *verdict.Record) {
-	t := p.test(r.Test)
-	took := r.Reference.Elapsed + r.Outcome.Elapsed
-	t.cases++
-	t.words[r.Verdict.Word]++
-	t.took += took
-	if worst := float64(r.Verdict.Worst); r.Verdict.Word == verdict.Aligned && worst > t.worst {
-		t.worst = worst
-	}
 	for i := range r.Verdict.Margins {
 		p.margin(&r.Verdict.Margins[i])
 	}
@@ -118,12 +110,47 @@ func (p *Page) Record(r *verdict.Record) {
 			p.first = append(p.first, r)
 		}
 	}
-	if len(p.cases) >= mostCases && r.Verdict.Word == verdict.Aligned {
+	c := Case{
+		Test: r.Test, Index: r.Index, Candidate: r.Candidate, Word: r.Verdict.Word, Worst: float64(r.Verdict.Worst), Took: r.Reference.Elapsed + r.Outcome.Elapsed, Reason: r.Verdict.Reason,
+	}
+	if r.Program != nil && p.shows(c.Word) {
+		c.ID, c.Operators = r.Program.ID(), report.Operators(r.Program)
+		for i := range r.Program.Inputs {
+			c.DTypes = append(c.DTypes, r.Program.Inputs[i].DType.String())
+		}
+	}
+	p.Case(&c)
+}
+
+// Case is what a page says of a case, whose program and tensors need not be at hand.
+type Case struct {
+	Test, ID, Candidate string
+	Index               int
+	Word                verdict.Word
+	Worst               float64
+	Took                time.Duration
+	Operators, DTypes   []string
+	Reason              string
+}
+
+// Case takes a case.
+func (p *Page) Case(c *Case) {
+	t := p.test(c.Test)
+	t.cases++
+	t.words[c.Word]++
+	t.took += c.Took
+	if c.Word == verdict.Aligned && c.Worst > t.worst {
+		t.worst = c.Worst
+	}
+	if !p.shows(c.Word) {
 		p.dropped++
 		return
 	}
-	p.cases = append(p.cases, p.row(r, took))
+	p.cases = append(p.cases, p.row(c))
 }
+
+// shows reports whether a case of a verdict has a row.
+func (p *Page) shows(w verdict.Word) bool { return len(p.cases) < mostCases || w != verdict.Aligned }
 
 func (p *Page) test(name string) *test {
 	if p.byName[name] == nil {
@@ -133,29 +160,27 @@ func (p *Page) test(name string) *test {
 	return p.byName[name]
 }
 
-func (p *Page) row(r *verdict.Record, took time.Duration) row {
-	out := row{test: slices.Index(p.tests, p.byName[r.Test]), index: r.Index, word: p.words.of(string(r.Verdict.Word)), took: took, candidate: p.shown.of(r.Candidate), reason: -1}
-	if n := len(p.tests); n > 0 && p.tests[n-1].name == r.Test {
+func (p *Page) row(c *Case) row {
+	out := row{
+		test: slices.Index(p.tests, p.byName[c.Test]), index: c.Index, id: c.ID, word: p.words.of(string(c.Word)), worst: c.Worst, took: c.Took, candidate: p.shown.of(c.Candidate), reason: -1,
+	}
+	if n := len(p.tests); n > 0 && p.tests[n-1].name == c.Test {
 		out.test = n - 1
 	}
-	out.worst = float64(r.Verdict.Worst)
-	if r.Program != nil {
-		out.id = r.Program.ID()
-		for _, name := range report.Operators(r.Program) {
-			out.operators = append(out.operators, p.shown.of(name))
-		}
-		for i := range r.Program.Inputs {
-			if d := p.shown.of(r.Program.Inputs[i].DType.String()); !slices.Contains(out.part, d) {
-				out.part = append(out.part, d)
-			}
+	for _, name := range c.Operators {
+		out.operators = append(out.operators, p.shown.of(name))
+	}
+	for _, name := range c.DTypes {
+		if d := p.shown.of(name); !slices.Contains(out.part, d) {
+			out.part = append(out.part, d)
 		}
 	}
-	if r.Verdict.Word != verdict.Aligned {
+	if c.Word != verdict.Aligned {
 		most := 120
 		if len(p.shown.list) > fewReasons {
 			most = 40
 		}
-		out.reason = p.shown.of(cut(report.Plain(firstLine(r.Verdict.Reason)), most))
+		out.reason = p.shown.of(cut(report.Plain(firstLine(c.Reason)), most))
 	}
 	return out
 }

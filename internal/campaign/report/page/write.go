@@ -43,7 +43,7 @@ func hash(text string) string {
 // view is what the layout shows.
 type view struct {
 	Title, Policy, Counts, Verdict string
-	Good                           bool
+	Good, Covered                  bool
 	Sections                       []Section
 	Style                          template.CSS
 	Script                         template.JS
@@ -112,7 +112,7 @@ func (p *Page) Write(w io.Writer) error {
 		Style: template.CSS(pageCSS), Script: template.JS(pageJS),
 		Policy:  "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS),
 		Started: p.Started.UTC().Format("2006-01-02 15:04:05 UTC"), Environment: plainPairs(p.Environment),
-		Facts: facts(s), Subjects: p.subjects(), Limits: p.limitRows(), Dropped: p.dropped,
+		Facts: facts(s), Covered: s.Met.String() != "", Subjects: p.subjects(), Limits: p.limitRows(), Dropped: p.dropped,
 	}
 	switch {
 	case s.Findings() > 0:
