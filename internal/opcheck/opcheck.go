@@ -9,6 +9,7 @@ package opcheck
 
 import (
 	"fmt"
+	"math/cmplx"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -338,7 +339,7 @@ func nonFinite(t *tensor.Tensor) string {
 	}
 	var es []string
 	for i := range t.Len() {
-		if v := t.At(i); v-v != 0 {
+		if v := t.At(i); cmplx.IsNaN(v) || cmplx.IsInf(v) {
 			if len(es) == maxWritten {
 				es = append(es, "…")
 				break
