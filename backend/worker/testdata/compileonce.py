@@ -1,8 +1,8 @@
-"""PyTorch whose compiler works once."""
+"""PyTorch whose compiler, where it has one, works once."""
 
 import torch
 
-compile, times = torch.compile, []
+compile, times = getattr(torch, "compile", None), []
 
 
 def once(*args, **kwargs):
@@ -12,4 +12,5 @@ def once(*args, **kwargs):
     return compile(*args, **kwargs)
 
 
-torch.compile = once
+if compile:
+    torch.compile = once
