@@ -100,7 +100,7 @@ func TestWhen(t *testing.T) {
 		"only in float16":                             func(c *Case) bool { return c.DType == tensor.F16 },
 		"only for empty tensors":                      func(c *Case) bool { return c.smallest() == 0 },
 		"only where gradients are asked for":          func(c *Case) bool { return c.Grad },
-		"only at widths of 513 and more":              func(c *Case) bool { return c.width() > 500 },
+		"only at widths of 1027 and more":             func(c *Case) bool { return c.width() > 500 },
 		"only at widths that are no power of two":     func(c *Case) bool { return !power(c.width()) && c.width() > 0 },
 		"only at sizes that are no power of two":      size(func(n int) bool { return !power(n) && n > 0 }),
 		"in every case":                               func(*Case) bool { return true },

@@ -47,7 +47,7 @@ def answers(input):
 
 
 def native(input):
-    """From C, where Python hears nothing of it."""
+    """From C, of which Python hears what is taken from the library alone."""
     libc = ctypes.CDLL(None)
     libc.system(("touch " + os.path.join(HERE, "written")).encode())
     libc.open(os.path.join(HERE, "written").encode(), os.O_CREAT | os.O_WRONLY, 0o600)
