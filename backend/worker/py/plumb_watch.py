@@ -166,7 +166,7 @@ class Watch:
             return self.outward(event, args)
         opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
         framed = event == "object.__getattr__" and self.on and args[1] in FRAMES
-        beneath = event == "ctypes.dlsym" and self.on and args[1] in BENEATH
+        beneath = event == "ctypes.dlsym" and self.on and args[1] in BENEATH and of_libc(args[0])
         if not self.on or not (opened or framed or beneath or event in SPYING):
             return
         self.on = False  # looking at frames is an event too
@@ -334,6 +334,12 @@ class Watch:
 
 FUNCTION = type(lambda: None)
 HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+def of_libc(library):
+    """Tells whether names of a library of ctypes are those of libc: a kernel's own may have a read."""
+    name = getattr(library, "_name", None)
+    return not name or os.path.basename(str(name)).startswith("libc.")
 
 
 def ours(module):
