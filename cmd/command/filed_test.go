@@ -19,7 +19,7 @@ import (
 )
 
 // judges are the commands that judge: each writes a page and reports.
-var judges = []string{"run", "ops run", "ops check", "graph run", "conform run", "matrix", "kernel", "selftest"}
+var judges = []string{"run", "ops run", "ops check", "ops gradcheck", "graph run", "conform run", "matrix", "kernel", "selftest"}
 
 // TestEveryJudgeWritesFiles: --html and --report are on every command that judges.
 func TestEveryJudgeWritesFiles(t *testing.T) {

@@ -42,12 +42,7 @@ func (t *checkTold) operator(r *opcheck.Report) {
 }
 
 func (t *checkTold) record(id string, i int, aspect string, v *verdict.Verdict) {
-	r := &verdict.Record{
-		Test: "check::" + id, Index: i, Candidate: "native", Modes: []string{backend.Eager}, Program: &program.Program{Name: id + ", " + aspect},
-		Verdict: v, Reference: &backend.Outcome{}, Outcome: &backend.Outcome{},
-	}
-	t.sum.Add(r)
-	t.to.Record(r)
+	tellAspect(t.to, t.sum, "check::"+id, i, &program.Program{Name: id + ", " + aspect}, v)
 }
 
 func (t *checkTold) end(f *filed, seed uint64) {
@@ -55,4 +50,14 @@ func (t *checkTold) end(f *filed, seed uint64) {
 	t.to.Summary(t.sum)
 	f.section(page.Section{Title: "Checked", Head: []string{"operator", "what", "comparisons", "findings"}, Rows: t.checked})
 	f.section(page.Section{Title: "Not checked", Head: []string{"operator", "field", "why"}, Rows: t.unchecked})
+}
+
+// tellAspect hands on a verdict that no reference took part in.
+func tellAspect(to report.Sinks, sum *report.Summary, test string, i int, of *program.Program, v *verdict.Verdict) {
+	r := &verdict.Record{
+		Test: test, Index: i, Candidate: "native", Modes: []string{backend.Eager}, Program: of,
+		Verdict: v, Reference: &backend.Outcome{}, Outcome: &backend.Outcome{},
+	}
+	sum.Add(r)
+	to.Record(r)
 }

@@ -8,10 +8,12 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"plumb/internal/campaign/drive"
+	"plumb/internal/campaign/report"
 	"plumb/internal/gradcheck"
 	"plumb/internal/judge/compare"
 	"plumb/op"
@@ -24,6 +26,7 @@ type gradientCheck struct {
 	given *uint64
 	jobs  int
 	log   gradientLog
+	filed filed
 }
 
 func newOpsGradcheck() *cobra.Command {
@@ -41,7 +44,7 @@ it checks all operators.`,
 			if len(patterns) == 0 {
 				patterns = []string{"*"}
 			}
-			return g.run(cmd.Context(), ops.Table(), patterns)
+			return g.run(cmd.Context(), ops.Table(), patterns, cmd.ErrOrStderr())
 		},
 	}
 	fl := cmd.Flags()
@@ -50,12 +53,13 @@ it checks all operators.`,
 	jobsFlag(fl, &g.jobs, "operators that are checked at the same time")
 	fl.BoolVarP(&g.log.verbose, "verbose", "v", false, "print every finding of an operator, not its first alone")
 	jsonFlag(fl, &g.log.json, "one JSON object per operator and line, the summary last")
+	g.filed.flags(fl, "findings with their programs, and the worst error ÷ limit of each operator")
 	bars(cmd, "json", "verbose")
 	return cmd
 }
 
 // run checks the operators of a table.
-func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []string) error {
+func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []string, log io.Writer) (err error) {
 	var defs []*op.Def
 	matches, err := matching(table, patterns)
 	if err != nil {
@@ -69,9 +73,19 @@ func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []str
 	}
 	c := drawing{given: g.given}
 	c.settle(nil)
+	start := time.Now()
+	told := &gradientTold{to: g.filed.begin("plumb ops gradcheck", start, nil), sum: report.NewSummary()}
+	defer func() {
+		told.end(&g.filed, c.seed, time.Since(start))
+		err = g.filed.end(err, log)
+	}()
 	options := gradcheck.Options{Seed: c.seed, Calls: g.calls}
 	check := func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }
-	if err := drive.Each(ctx, g.jobs, defs, check, g.log.add); err != nil {
+	add := func(r *gradcheck.Report) {
+		g.log.add(r)
+		told.operator(r)
+	}
+	if err := drive.Each(ctx, g.jobs, defs, check, add); err != nil {
 		return errInterrupted
 	}
 	g.log.summary(c.seed)

@@ -15,6 +15,11 @@ import (
 // gradient of the wrong sign.
 func checkGradients(t *testing.T, asJSON bool) (string, error) {
 	t.Helper()
+	return checkGradientsTo(t, asJSON, filed{})
+}
+
+func checkGradientsTo(t *testing.T, asJSON bool, files filed) (string, error) {
+	t.Helper()
 	table := planted(t, func(defs map[string]*op.Def) {
 		defs["cos"].Grad = func(g *op.Grad) {
 			g.To("input", func() op.Value { return g.Mul(g.G(), g.Op("sin", g.Value("input"))) })
@@ -22,8 +27,8 @@ func checkGradients(t *testing.T, asJSON bool) (string, error) {
 	})
 	var out bytes.Buffer
 	seed := uint64(1)
-	g := &gradientCheck{given: &seed, jobs: 2, log: gradientLog{out: &out, json: asJSON}}
-	err := g.run(t.Context(), table, []string{"cos*"})
+	g := &gradientCheck{given: &seed, jobs: 2, log: gradientLog{out: &out, json: asJSON}, filed: files}
+	err := g.run(t.Context(), table, []string{"cos*"}, &out)
 	return out.String(), err
 }
 
@@ -55,6 +60,15 @@ func TestWrongGradientIsPrinted(t *testing.T) {
 	if err != nil || len(p.Backward) != 1 || p.Calls[0].Target != "torch.cos" {
 		t.Errorf("the program is none of torch.cos: %v\n%s", err, lines)
 	}
+}
+
+// TestWrongGradientOnPage: the page has the finding, its program and what is right beside it.
+func TestWrongGradientOnPage(t *testing.T) {
+	files, _, _ := filedTo(t, "plumb ops gradcheck")
+	_, err := checkGradientsTo(t, false, *files)
+	wantFindings(t, err)
+	has(t, "the page", readFile(t, files.html), `<header class="bad">`, "difference quotients", "gradcheck::cos", "gradcheck::cosh", "torch.cos", "the gradient is")
+	has(t, "the Markdown", readFile(t, files.files.all[0].path), "failed case", "gradcheck&#58;&#58;cos")
 }
 
 func TestWrongGradientInJSON(t *testing.T) {
