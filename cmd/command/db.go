@@ -23,7 +23,9 @@ func newDBPath() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "path",
 		Short: "Print the path of the results store",
-		Args:  noArguments(),
+		Example: `  plumb db path
+  ls -l "$(plumb db path)"`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := keep.named()
 			if err == nil {
@@ -41,22 +43,17 @@ func newDBCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Tell whether the store is sound, and its counts are those of its cases",
-		Args:  noArguments(),
+		Example: `  plumb db check
+  plumb db check --store nightly.db`,
+		Args: noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := keep.named()
-			if err != nil {
-				return err
-			}
-			db, err := store.Read(path)
-			if err != nil {
-				return usage(err)
-			}
-			defer db.Close()
-			if err := db.Check(); err != nil {
-				return &exitError{exitFault, err}
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is sound\n", path)
-			return nil
+			return keep.with(store.Read, func(db *store.Store, path string) error {
+				if err := db.Check(); err != nil {
+					return &exitError{exitFault, err}
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is sound\n", path)
+				return nil
+			})
 		},
 	}
 	keep.of(cmd.Flags())
@@ -68,30 +65,43 @@ func newDBVacuum() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vacuum",
 		Short: "Give the room of what was deleted back to the file system",
-		Args:  noArguments(),
+		Example: `  plumb history rm --older-than 90d && plumb db vacuum`,
+		Args:    noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := keep.named()
-			if err != nil {
-				return err
-			}
-			if _, err := os.Stat(path); err != nil {
-				return usage(err)
-			}
-			before := sizeOf(path)
-			db, err := store.Open(path)
-			if err != nil {
-				return usage(err)
-			}
-			defer db.Close()
-			if err := db.Vacuum(); err != nil {
-				return &exitError{exitFault, err}
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d KB, before %d KB\n", path, sizeOf(path)>>10, before>>10)
-			return nil
+			return keep.with(openStored, func(db *store.Store, path string) error {
+				before := sizeOf(path)
+				if err := db.Vacuum(); err != nil {
+					return &exitError{exitFault, err}
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %d KB, before %d KB\n", path, sizeOf(path)>>10, before>>10)
+				return nil
+			})
 		},
 	}
 	keep.of(cmd.Flags())
 	return cmd
+}
+
+// with opens the store for one thing to be done with it.
+func (c *campaignStore) with(open func(path string) (*store.Store, error), do func(db *store.Store, path string) error) error {
+	path, err := c.named()
+	if err != nil {
+		return err
+	}
+	db, err := open(path)
+	if err != nil {
+		return usage(err)
+	}
+	defer db.Close()
+	return do(db, path)
+}
+
+// openStored opens a store that exists.
+func openStored(path string) (*store.Store, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return store.Open(path)
 }
 
 func sizeOf(path string) int64 {
@@ -112,24 +122,17 @@ func newDBExport() *cobra.Command {
   plumb db export 12 --format parquet > cases.parquet`,
 		Args: takes(1, 1, "one run, by its number or last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := keep.named()
-			if err != nil {
-				return err
-			}
-			db, err := store.Read(path)
-			if err != nil {
-				return usage(err)
-			}
-			defer db.Close()
-			run, err := db.Run(args[0])
-			if err != nil {
-				return usage(err)
-			}
-			export := map[string]exporter{"csv": exportCSV, "jsonl": exportLines, "parquet": exportParquet}[format]
-			if err := export(db, []*store.Run{run}, cmd.OutOrStdout()); err != nil {
-				return &exitError{exitFault, err}
-			}
-			return nil
+			return keep.with(store.Read, func(db *store.Store, _ string) error {
+				run, err := db.Run(args[0])
+				if err != nil {
+					return usage(err)
+				}
+				export := map[string]exporter{"csv": exportCSV, "jsonl": exportLines, "parquet": exportParquet}[format]
+				if err := export(db, []*store.Run{run}, cmd.OutOrStdout()); err != nil {
+					return &exitError{exitFault, err}
+				}
+				return nil
+			})
 		},
 	}
 	keep.of(cmd.Flags())

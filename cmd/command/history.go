@@ -84,10 +84,11 @@ func newConformHistory() *cobra.Command {
 	h := history{last: math.MaxInt}
 	var diff bool
 	cmd := &cobra.Command{
-		Use:   "history [RUN | --diff RUN RUN]",
-		Short: "plumb history under its former name",
-		Long:  "This is plumb history, and with --diff plumb history diff, under their former name.",
-		Args:  takes(0, 2, "one RUN, or two with --diff"),
+		Use:     "history [RUN | --diff RUN RUN]",
+		Short:   "plumb history under its former name",
+		Long:    "This is plumb history, and with --diff plumb history diff, under their former name.",
+		Example: "  plumb history",
+		Args:    takes(0, 2, "one RUN, or two with --diff"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fmt.Fprintln(cmd.ErrOrStderr(), "plumb: conform history is plumb history now")
 			switch {
