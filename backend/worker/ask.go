@@ -17,6 +17,10 @@ type Lost struct{ Class, Message string }
 // Error returns what happened.
 func (l *Lost) Error() string { return l.Message }
 
+// ErrOrphaned says that a process which was asked has ended with the one that it was a fork
+// of, by no fault of its own; the next is no fork.
+var ErrOrphaned = errors.New("the process that PyTorch's workers are forks of has ended")
+
 // Ask sends a request of a kind beside that of running cases, as
 // {"KIND": request}, and reads the answer to it. An answer {"error": …} is
 // returned as an error of that text, a worker that ends as a *Lost; the next
@@ -36,6 +40,8 @@ func (w *Worker) Ask(ctx context.Context, kind string, request, answer any) erro
 	switch {
 	case err != nil:
 		return err
+	case lost != nil && lost.orphaned:
+		return ErrOrphaned
 	case lost != nil:
 		return &Lost{lost.class, lost.message}
 	}

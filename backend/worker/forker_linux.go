@@ -13,23 +13,27 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"plumb/internal/scratch"
 )
 
-// Forker is a process that has imported PyTorch, of which workers are forks: each
+// forker is a process that has imported PyTorch, of which workers are forks: each
 // starts in a few milliseconds, and with nothing of those before it.
-type Forker struct {
+type forker struct {
 	host    *net.UnixConn
 	cmd     *exec.Cmd
 	tail    tail
 	sources string
 	ready   chan struct{}
+	cost    atomic.Int64  // processor time until it was ready, until a fork has taken it over
 	gone    chan struct{} // closed when it has ended
 
 	asking  sync.Mutex
@@ -47,38 +51,31 @@ type life struct {
 
 // lost is the end of a fork of which nothing is told: those of a process that has
 // ended are killed.
-var lost = exit{status: syscall.WaitStatus(unix.SIGKILL)}
+var lost = exit{status: syscall.WaitStatus(unix.SIGKILL), seconds: -1}
 
 // largestRequest bounds what a fork is told.
 const largestRequest = 1 << 17
 
-// OpenForker starts a process for workers of a configuration: its Python, threads and
-// environment.
-func OpenForker(ctx context.Context, config Config) (*Forker, error) {
-	config, err := config.withDefaults()
-	if err != nil {
+// openForker starts one for workers of a configuration.
+func (w *Worker) openForker(ctx context.Context) (*forker, error) {
+	f := &forker{ready: make(chan struct{}), gone: make(chan struct{}), answers: make(chan *life, 1), lives: map[int]*life{}}
+	if err := f.start(w.config.Python, w.forkSettings()); err != nil {
 		return nil, err
 	}
-	w := &Worker{config: config}
-	f := &Forker{ready: make(chan struct{}), gone: make(chan struct{}), answers: make(chan *life, 1), lives: map[int]*life{}}
-	if err := f.start(config.Python, w.settings()); err != nil {
-		return nil, w.startFault(err)
-	}
-	timeout, cancel := context.WithTimeout(ctx, config.StartTimeout)
-	defer cancel()
+	var err error
 	select {
 	case <-f.ready:
 		return f, nil
 	case <-f.gone:
-		err = fmt.Errorf("it ended before it was ready\n%s", f.tail.String())
-	case <-timeout.Done():
-		err = timeout.Err()
+		err = errForkerGone
+	case <-ctx.Done():
+		err = ctx.Err()
 	}
-	f.Close()
-	return nil, w.startFault(err)
+	f.close()
+	return nil, err
 }
 
-func (f *Forker) start(python string, env []string) error {
+func (f *forker) start(python string, env []string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -113,7 +110,7 @@ func (f *Forker) start(python string, env []string) error {
 }
 
 // live starts the process and waits for its end on one thread, as those of process do.
-func (f *Forker) live(started chan<- error) {
+func (f *forker) live(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := f.cmd.Start()
@@ -124,7 +121,7 @@ func (f *Forker) live(started chan<- error) {
 }
 
 // listen reads what the process tells, until it ends.
-func (f *Forker) listen() {
+func (f *forker) listen() {
 	defer f.end()
 	buf := make([]byte, 1<<12)
 	for {
@@ -143,6 +140,7 @@ func (f *Forker) listen() {
 		}
 		switch {
 		case told.Ready:
+			f.cost.Store(int64(seconds(told.Seconds)))
 			close(f.ready)
 		case told.Forked > 0:
 			l := &life{told.Forked, make(chan exit, 1)}
@@ -162,7 +160,7 @@ func (f *Forker) listen() {
 	}
 }
 
-func (f *Forker) end() {
+func (f *forker) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.lives {
@@ -175,19 +173,17 @@ func (f *Forker) end() {
 // errForkerGone says that no more forks come of a process.
 var errForkerGone = errors.New("the process that forks workers has ended")
 
-// Gone reports whether the process has ended: its successor has to be opened.
-func (f *Forker) Gone() bool {
-	select {
-	case <-f.gone:
-		return true
-	default:
-		return false
+// fork makes a worker, with what is added to the environment and its descriptors.
+func (f *forker) fork(env []string, files ...*os.File) (*life, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// fork makes a worker, with an environment and its descriptors.
-func (f *Forker) fork(env []string, files ...*os.File) (*life, error) {
-	message, err := json.Marshal(map[string]any{"environment": env})
+	env = append(os.Environ(), env...)
+	if !utf8.ValidString(dir + strings.Join(env, "")) {
+		return nil, errors.New("a worker's environment that is not UTF-8")
+	}
+	message, err := json.Marshal(map[string]any{"directory": dir, "environment": env})
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +207,8 @@ func (f *Forker) fork(env []string, files ...*os.File) (*life, error) {
 	}
 }
 
-// Close ends the process, and its forks with it.
-func (f *Forker) Close() {
+// close ends the process, and its forks with it.
+func (f *forker) close() {
 	f.host.Close()
 	if f.cmd != nil && f.cmd.Process != nil {
 		unix.Kill(-f.cmd.Process.Pid, unix.SIGKILL)
@@ -222,7 +218,7 @@ func (f *Forker) Close() {
 }
 
 // forked starts a process as a fork.
-func (p *process) forked(f *Forker, env []string, requests, replies, memory *os.File, end *os.File) error {
+func (p *process) forked(f *forker, env []string, requests, replies, memory *os.File, end *os.File) error {
 	said, say, err := os.Pipe()
 	if err != nil {
 		return err
@@ -241,7 +237,11 @@ func (p *process) forked(f *Forker, env []string, requests, replies, memory *os.
 	}()
 	go func() {
 		p.exit = <-l.ended
-		p.kill()
+		if p.exit == lost {
+			p.orphaned.Store(true)
+			shared.forget(func(one *sharedForker) bool { return one.forker.Load() == f })
+		}
+		p.exit.seconds += time.Duration(f.cost.Swap(0))
 		p.leave()
 		killMarked(p.marker)
 		select {

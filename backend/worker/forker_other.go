@@ -5,20 +5,11 @@ package worker
 import (
 	"context"
 	"errors"
-
-	"plumb/backend"
 )
 
-// Forker is a process of which workers are forks; there is one on Linux.
-type Forker struct{}
+// forker is a process of which workers are forks; there is one on Linux.
+type forker struct{}
 
-// OpenForker fails.
-func OpenForker(context.Context, Config) (*Forker, error) {
-	return nil, &backend.Fault{Backend: "worker", Err: errors.New("workers are forked on Linux alone")}
+func (w *Worker) openForker(context.Context) (*forker, error) {
+	return nil, errors.New("workers are forked on Linux alone")
 }
-
-// Gone reports true.
-func (f *Forker) Gone() bool { return true }
-
-// Close does nothing.
-func (f *Forker) Close() {}

@@ -50,8 +50,9 @@ type process struct {
 	sources  string // the directory of the Python sources
 	folder   string // that it may write to in a sandbox
 	started  time.Time
-	limit    int64 // of its growth; 0 for none
-	ready    int64 // bytes that it had when it was ready
+	orphaned atomic.Bool // it ended because what it is a fork of has ended
+	limit    int64       // of its growth; 0 for none
+	ready    int64       // bytes that it had when it was ready
 	bloated  atomic.Bool
 
 	mu     sync.Mutex
@@ -75,7 +76,12 @@ func (w *Worker) start(ctx context.Context) error {
 			return nil
 		}
 	}
-	p, err := w.launch()
+	forker := w.forker(ctx)
+	p, err := w.launch(forker)
+	if err != nil && forker != nil {
+		w.alone = true
+		p, err = w.launch(nil)
+	}
 	if err != nil {
 		return w.startFault(err)
 	}
@@ -97,6 +103,10 @@ func (w *Worker) start(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if forker != nil {
+		w.alone = true
+		return w.start(ctx)
+	}
 	if timeout.Err() != nil {
 		err = fmt.Errorf("not ready within %s", w.config.StartTimeout)
 	}
@@ -111,10 +121,11 @@ func (w *Worker) startFault(err error) error {
 	return &backend.Fault{Backend: w.info.Name, Err: fmt.Errorf("cannot start %s: %w", what, err)}
 }
 
-func (w *Worker) launch() (*process, error) {
+// launch starts a process, as a fork where there is a forker.
+func (w *Worker) launch(forker *forker) (*process, error) {
 	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16), started: time.Now()}
 	command := w.config.Command
-	if len(command) == 0 && w.config.Forker != nil {
+	if forker != nil {
 		command = []string{w.config.Python}
 	} else if len(command) == 0 {
 		script, err := p.extract()
@@ -139,7 +150,7 @@ func (w *Worker) launch() (*process, error) {
 	p.cmd.Stderr = &p.tail
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = processAttributes()
-	if err := p.connect(w.mem.file, w.config.Forker, env); err != nil {
+	if err := p.connect(w.mem.file, forker, env); err != nil {
 		p.tidy()
 		return nil, err
 	}
@@ -207,6 +218,9 @@ func (w *Worker) settings() []string {
 	}), append(building(w.config.Folder), w.config.Env...)...)
 }
 
+// buildingFolders are the variables by which what builds is told where.
+var buildingFolders = []string{"TORCH_EXTENSIONS_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"}
+
 // building is the environment of a kernel that builds in a folder of its own. What the
 // user has set for extensions is kept, so that they are built once.
 func building(dir string) []string {
@@ -214,7 +228,7 @@ func building(dir string) []string {
 		return nil
 	}
 	env := []string{"PLUMB_WORKER_FOLDER=" + dir, "TMPDIR=" + dir}
-	for _, name := range []string{"TORCH_EXTENSIONS_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"} {
+	for _, name := range buildingFolders {
 		if name != "TORCH_EXTENSIONS_DIR" || os.Getenv(name) == "" {
 			env = append(env, name+"="+dir)
 		}
@@ -239,7 +253,7 @@ func Confined(ctx context.Context, python, folder, program string) (*exec.Cmd, e
 }
 
 // connect starts the command, or a fork, with its three descriptors.
-func (p *process) connect(memory *os.File, forker *Forker, env []string) error {
+func (p *process) connect(memory *os.File, forker *forker, env []string) error {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return err
@@ -469,6 +483,11 @@ func (w *Worker) bury(err error, after time.Duration) *loss {
 	w.forget(p.started)
 	class := ending(p.exit.status)
 	switch {
+	case p.orphaned.Load():
+		w.alone = true
+		lost := w.lost(class, "what it is a fork of has ended", tail)
+		lost.orphaned = true
+		return lost
 	case after > 0:
 		lost := w.lost("", fmt.Sprintf("no answer within %s", after), tail)
 		lost.timedOut = true

@@ -20,6 +20,6 @@ func (p *process) wait() {
 	unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
 }
 
-func (p *process) forked(*Forker, []string, *os.File, *os.File, *os.File, *os.File) error {
+func (p *process) forked(*forker, []string, *os.File, *os.File, *os.File, *os.File) error {
 	return errors.New("workers are forked on Linux alone")
 }

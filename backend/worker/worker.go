@@ -57,8 +57,6 @@ type Config struct {
 	Folder string
 	// Secret numbers requests such that what has not read one cannot answer it.
 	Secret bool
-	// Forker, where it is set, is of what the process is a fork, instead of a new one.
-	Forker *Forker
 	// CaseTimeout bounds the run of one case; a minute by default.
 	CaseTimeout time.Duration
 	// Asleep and Busy are after how long a case has hung whose process has done nothing, or
@@ -101,6 +99,7 @@ type Worker struct {
 	mem          *memory
 	proc         *process // nil until the next run restarts it
 	encode       encoder
+	alone        bool           // its process is no fork
 	served       int            // exchanges of the process
 	reach        map[string]int // by program name, the longest cotangent that was needed
 	sigs         map[string][]*op.Sig
@@ -200,8 +199,8 @@ func (w *Worker) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.
 
 func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome) error {
 	lost, err := w.attempt(ctx, jobs, outs)
-	if lost != nil && !lost.timedOut && (!lost.begun || lost.noise && len(jobs) == 1) {
-		lost, err = w.attempt(ctx, jobs, outs) // it had died before, or what came before has spoken: the jobs are not to blame
+	if lost != nil && !lost.timedOut && (!lost.begun || lost.orphaned || lost.noise && len(jobs) == 1) {
+		lost, err = w.attempt(ctx, jobs, outs) // it had died before, as what it is a fork of, or what came before has spoken: the jobs are not to blame
 	}
 	if err != nil || lost == nil {
 		return err
@@ -435,6 +434,7 @@ type loss struct {
 	timedOut bool
 	grown    bool // beyond its limit
 	noise    bool // its reply was none, and it had run other cases
+	orphaned bool // what it was a fork of has ended
 	call     int  // that was running
 	class    string
 	message  string

@@ -63,8 +63,8 @@ func newDBCheck() *cobra.Command {
 func newDBVacuum() *cobra.Command {
 	var keep campaignStore
 	cmd := &cobra.Command{
-		Use:   "vacuum",
-		Short: "Give the room of what was deleted back to the file system",
+		Use:     "vacuum",
+		Short:   "Give the room of what was deleted back to the file system",
 		Example: `  plumb history rm --older-than 90d && plumb db vacuum`,
 		Args:    noArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,18 +23,12 @@ import (
 	"plumb/internal/onekernel"
 )
 
-// forks are the workers of a Python, those that interpret Triton or those that compile it.
-type forks struct {
-	python  string
-	compile bool
-}
-
 const (
 	largestRequest = 4 << 20 // bytes
 	servedCases    = 24      // a default, for seconds and not for tens of them
 )
 
-// kernelServer judges kernels, as requests ask for, in forks of processes that are kept.
+// kernelServer judges kernels, as requests ask for; their processes are forks of such that are kept.
 type kernelServer struct {
 	http     string
 	jobs     int
@@ -42,13 +36,12 @@ type kernelServer struct {
 
 	slots chan struct{}
 
-	mu      sync.Mutex
-	found   map[string][2]string // Python and version by what was asked for
-	forkers map[forks]*worker.Forker
+	mu    sync.Mutex
+	found map[string][2]string // Python and version by what was asked for
 }
 
 func newKernelServe() *cobra.Command {
-	s := &kernelServer{jobs: runtime.NumCPU(), deadline: 5 * time.Minute, found: map[string][2]string{}, forkers: map[forks]*worker.Forker{}}
+	s := &kernelServer{jobs: runtime.NumCPU(), deadline: 5 * time.Minute, found: map[string][2]string{}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Judge the kernels that requests name, one JSON object a line",
@@ -74,17 +67,10 @@ that a kernel that ends its process, or breaks its memory, costs its own answer.
 
 func (s *kernelServer) run(cmd *cobra.Command) error {
 	s.slots = make(chan struct{}, s.jobs)
-	defer s.close()
 	if s.http != "" {
 		return s.listen(cmd)
 	}
 	return s.lines(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
-}
-
-func (s *kernelServer) close() {
-	for _, f := range s.forkers {
-		f.Close()
-	}
 }
 
 // lines answers requests of a stream.
@@ -252,19 +238,11 @@ func (s *kernelServer) judge(ctx context.Context, fields map[string]json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	cfg.Compilers = func(ctx context.Context) (*worker.Forker, error) {
-		return s.forker(ctx, forks{cfg.Python, true})
+	rep, err := onekernel.Judge(ctx, *cfg)
+	if errors.Is(err, worker.ErrOrphaned) {
+		return onekernel.Judge(ctx, *cfg)
 	}
-	for range 2 { // what a fork is of may have ended
-		if cfg.Forker, err = s.forker(ctx, forks{python: cfg.Python}); err != nil {
-			return nil, err
-		}
-		var rep *onekernel.Report
-		if rep, err = onekernel.Judge(ctx, *cfg); err == nil || !cfg.Forker.Gone() {
-			return rep, err
-		}
-	}
-	return nil, err
+	return rep, err
 }
 
 // request sets the flags that a request names, and returns a folder that is to be removed.
@@ -338,26 +316,4 @@ func (s *kernelServer) python(name string) (path, version string, err error) {
 		s.found[name] = [2]string{path, version}
 	}
 	return path, version, err
-}
-
-// forker is what workers are forks of.
-func (s *kernelServer) forker(ctx context.Context, of forks) (*worker.Forker, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f := s.forkers[of]; f != nil {
-		if !f.Gone() {
-			return f, nil
-		}
-		f.Close()
-		delete(s.forkers, of)
-	}
-	env := onekernel.Environment()
-	if of.compile {
-		env = onekernel.CompilerEnvironment()
-	}
-	f, err := worker.OpenForker(ctx, worker.Config{Python: of.python, Env: env})
-	if err == nil {
-		s.forkers[of] = f
-	}
-	return f, err
 }

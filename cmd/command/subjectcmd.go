@@ -82,6 +82,7 @@ PyTorch's, the adapter suits arrays like NumPy's, and the table has a dozen call
 var tour = strings.Fields("relu add mul matmul sum softmax cat index_select where reshape")
 
 func newSubjectCheck() *cobra.Command {
+	var html string
 	cmd := &cobra.Command{
 		Use:   "check WORKER",
 		Short: "Try a worker: the protocol, then a tour of ten operators",
@@ -94,18 +95,23 @@ ten operators with the reference. What it prints says what to do next.`,
 			if err := checkProtocol(cmd.Context(), args[0], cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return takeTour(cmd, args[0])
+			return takeTour(cmd, args[0], html)
 		},
 	}
+	cmd.Flags().Var(outFile(&html), "html", "write the tour as one page to this file")
 	return cmd
 }
 
 // takeTour compares the operators of the tour, and says of each what most of
 // its failures have in common.
-func takeTour(cmd *cobra.Command, spec string) error {
+func takeTour(cmd *cobra.Command, spec, html string) error {
 	var records bytes.Buffer
 	run := newOpsRun()
-	run.SetArgs(slices.Concat(tour, []string{"--candidate", spec, "-n", "3", "--seed", "1", "--json", "--set", "shrink.runs=0"}))
+	args := slices.Concat(tour, []string{"--candidate", spec, "-n", "3", "--seed", "1", "--json", "--set", "shrink.runs=0"})
+	if html != "" {
+		args = append(args, "--html", html)
+	}
+	run.SetArgs(args)
 	run.SetOut(&records)
 	run.SetErr(cmd.ErrOrStderr())
 	run.SilenceErrors, run.SilenceUsage = true, true

@@ -16,9 +16,6 @@ const unseen = "Triton ran in its interpreter: races in shared memory and faults
 // compiles is what the environment of a process says whose Triton is no interpreter.
 const compiles = "TRITON_INTERPRET=0"
 
-// CompilerEnvironment is that of a process of which those are forked that compile.
-func CompilerEnvironment() []string { return append(Environment(), compiles) }
-
 // compileTimeout bounds what a compiler takes: it judges nothing but its own errors.
 const compileTimeout = 15 * time.Second
 
@@ -42,13 +39,7 @@ func (s *Session) compile(ctx context.Context) error {
 	defer os.RemoveAll(cache)
 	spec := s.cfg.Kernel.spec("compiler", s.cfg.target())
 	spec["params"], spec["tensors"], spec["required"] = s.kernel.spec["params"], s.kernel.spec["tensors"], s.kernel.spec["required"]
-	c := *s.cfg
-	if c.Forker = nil; c.Compilers != nil {
-		if c.Forker, err = c.Compilers(ctx); err != nil {
-			return err
-		}
-	}
-	h, err := openHost(ctx, &c, spec, "", compiles, "TRITON_CACHE_DIR="+cache)
+	h, err := openHost(ctx, s.cfg, spec, "", compiles, "TRITON_CACHE_DIR="+cache)
 	if err != nil {
 		return err
 	}

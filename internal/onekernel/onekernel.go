@@ -72,11 +72,6 @@ type Config struct {
 	Time bool
 	// NoSandbox leaves the kernel's process what its user may do.
 	NoSandbox bool
-	// Forker, where it is set, is of what both processes are forks.
-	Forker *worker.Forker
-	// Compilers gives, where Forker is set, of what the process is a fork that compiles what
-	// was launched in Triton; one that has imported its interpreter cannot.
-	Compilers func(context.Context) (*worker.Forker, error)
 	// Own is the processor time of this process, where Budget counts it too; nil where
 	// others share the process.
 	Own func() time.Duration
@@ -135,9 +130,9 @@ func openHost(ctx context.Context, c *Config, spec map[string]any, folder string
 	if err != nil {
 		return nil, err
 	}
-	env := append(Environment(), "PLUMB_WORKER_KERNEL="+string(text))
+	env := append(environment(), "PLUMB_WORKER_KERNEL="+string(text))
 	w, err := worker.Open(ctx, worker.Config{
-		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory, Folder: folder, Secret: true, Forker: c.Forker,
+		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory, Folder: folder, Secret: true,
 		Env: append(env, more...),
 	})
 	if err != nil {
@@ -146,9 +141,9 @@ func openHost(ctx context.Context, c *Config, spec map[string]any, folder string
 	return &host{w, spec}, nil
 }
 
-// Environment is that of every process which hosts a kernel, and of what it is forked of:
-// new memory is poisoned, and Triton interprets.
-func Environment() []string { return []string{"MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"} }
+// environment is that of every process which hosts a kernel: new memory is poisoned, and
+// Triton interprets.
+func environment() []string { return []string{"MALLOC_PERTURB_=129", "TRITON_INTERPRET=1"} }
 
 func (h *host) ask(ctx context.Context, request, answer any) error {
 	return h.Ask(ctx, "kernel", request, answer)

@@ -1,11 +1,12 @@
-"""A process that has imported PyTorch, and Triton where it is, and of which each worker is a
-fork: it runs no parallel operator, after which a fork would hang.
+"""A process that has imported PyTorch, and for kernels Triton where it is, and of which each
+worker is a fork: it runs no parallel operator, after which a fork would hang.
 
-A request comes with the descriptors of a worker, and its environment; the answer is its
-number, and later how it has ended.
+A request comes with the descriptors of a worker, its directory and environment; the answer
+is its number, and later how it has ended.
 """
 
 import array
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -16,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import time
 
 HOST = 3
 LARGEST = 1 << 17  # bytes of a request
@@ -25,21 +27,23 @@ PR_SET_PDEATHSIG = 1
 
 
 def prepare():
-    import plumb_forms
     import plumb_modes
-    import plumb_room
-    import plumb_sandbox
-    import plumb_watch
     import plumb_worker
 
-    if importlib.util.find_spec("triton"):
-        import triton.language
-    plumb_watch.warm()
+    if os.environ.get("PLUMB_FORK_KERNELS"):
+        import plumb_forms
+        import plumb_room
+        import plumb_sandbox
+        import plumb_watch
+
+        if importlib.util.find_spec("triton"):
+            import triton.language
+        plumb_watch.warm()
     gc.collect()
     gc.freeze()
 
 
-def become(fds, environment):
+def become(fds, directory, environment):
     """Makes a worker of this fork."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -51,6 +55,8 @@ def become(fds, environment):
         os.dup2(fd, at)
     for fd in held:
         os.close(fd)
+    os.chdir(directory)
+    os.environ.clear()
     os.environ.update(entry.split("=", 1) for entry in environment)
     import plumb_worker
 
@@ -61,9 +67,11 @@ def forked(host, message, fds):
     pid = os.fork()
     if not pid:
         try:
-            become(fds, json.loads(message)["environment"])
+            become(fds, **json.loads(message))
         finally:
             os._exit(70)
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)  # as the fork does, whoever is first: the host may end the group at once
     for fd in fds:
         os.close(fd)
     tell(host, {"forked": pid})
@@ -77,11 +85,14 @@ def ended(host):
     """Tells of the forks that have ended."""
     while True:
         try:
-            pid, status, used = os.wait4(-1, os.WNOHANG)
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return
-        if not pid:
+        if not found:
             return
+        with contextlib.suppress(OSError):
+            os.killpg(found.si_pid, signal.SIGKILL)  # while the number is its own
+        pid, status, used = os.wait4(found.si_pid, 0)
         tell(host, {"ended": pid, "status": status, "seconds": used.ru_utime + used.ru_stime})
 
 
@@ -91,7 +102,7 @@ def serve(host):
         os.set_blocking(fd, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
-    tell(host, {"ready": True})
+    tell(host, {"ready": True, "seconds": time.process_time()})
     while True:
         ready, _, _ = select.select([host, woken], [], [])
         if woken in ready:
