@@ -45,7 +45,7 @@ type drawing struct {
 func (d *drawing) register(fl *pflag.FlagSet) {
 	fl.VarP(wholeNumber(&d.n, 1), "number", "n", "cases per test (default: the test's own, 20 unless it says otherwise)")
 	fl.Var(anySeed(&d.given), "seed", "the seed of all cases (default: a new one, printed at the end)")
-	fl.Var(oneOf(&d.shapes, fewShapes, anyShapes), "shapes", "few: of 20 cases of a test, four programs are drawn, each with other elements each time, from 16 that stay the same from run to run, for subjects that compile; any: each case draws its own (default: few where a candidate says that compiling is dear, else any)")
+	fl.Var(oneOf(&d.shapes, fewShapes, anyShapes), "shapes", "few: of 20 cases of a test, two programs are drawn, each with other elements each time, from 16 that stay the same from run to run, for subjects that compile; any: each case draws its own (default: few where a candidate says that compiling is dear, else any)")
 }
 
 func (d *drawing) registerDTypes(fl *pflag.FlagSet) {

@@ -17,7 +17,7 @@ type Cases struct {
 // How many programs there are for the cases of a test that share them.
 const (
 	Round = 20
-	Few   = 4
+	Few   = 2
 	Pool  = 16
 )
 
