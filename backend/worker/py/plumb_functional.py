@@ -86,6 +86,12 @@ def last(call):
     return call[0].rpartition(".")[2] if call else ""
 
 
+def in_place(call):
+    """Tells whether a function is told to change its first argument."""
+    makes = call[0].startswith("torch.nn.") and not call[0].startswith("torch.nn.functional.")
+    return len(call) > 2 and call[2].get("inplace") is True and not makes
+
+
 def shares_memory(call):
     """Tells whether what a call returns may share the memory of its first argument."""
     if last(call) in ("getitem", "__getitem__"):
@@ -139,8 +145,9 @@ class Functional(Run):
             if depends and self.differentiable(v):
                 v = self.adapter.stop(v)
             depends = frozenset()
-        if changes(call[0]):
-            return self.change(env, call, refs[0], v, depends)
+        changed = self.changed_by(env, call, refs)
+        if changed is not None:
+            return self.change(env, call, changed, v, depends)
         if depends and call[0].endswith(APART):
             env.parts[len(env.values)] = [env.depends[k] for k in refs]
         same = [k for k in refs if v is env.values[k]]
@@ -148,6 +155,17 @@ class Functional(Run):
             same = refs[:1]
             env.views[len(env.values)] = call
         env.add(v, depends, env.memory[same[0]] if same else None)
+
+    def changed_by(self, env, call, refs):
+        """Returns the index of the value that a call changes in place, or None."""
+        if call[0] == "Module.__call__":
+            return refs[1] if env.values[refs[0]].inplace() else None
+        return refs[0] if changes(call[0]) or in_place(call) else None
+
+    def evaluate(self, call):
+        if in_place(call):  # the result is put where the input stood
+            call = [*call[:2], {name: a for name, a in call[2].items() if name != "inplace"}, *call[3:]]
+        return super().evaluate(call)
 
     def leaves_of(self, env, call, refs):
         """Returns the leaves on which what a call returns depends."""
@@ -239,7 +257,7 @@ class Functional(Run):
         """Makes the calls in one compiled function of all tensors; `kept` has that of
         an earlier case of the same program."""
         names = self.parameters_of(self.states)
-        inputs, results = self.env, []
+        inputs, results, after = self.env, [], {}
         n = len(inputs)
 
         def program(*tensors):
@@ -247,12 +265,13 @@ class Functional(Run):
             flat = []
             states = self.with_parameters(dict(zip(names, tensors[n:])))
             self.trace = self.play(tensors[:n], states, lambda i, env: results.append((part(self.adapter, env.values[-1], flat), env.depends[-1])))
+            after.update({key: part(self.adapter, t, flat) for key, t in self.renewed(states)})
             return tuple(flat)
 
-        function, results, traced = kept.get("forward") or (compile(program), results, None)
+        function, results, after, traced = kept.get("forward") or (compile(program), results, after, None)
         flat = function(*inputs, *[self.states[i][name] for i, name in names])
-        kept["forward"] = function, results, traced or self.trace
-        self.trace = kept["forward"][2]
+        kept["forward"] = function, results, after, traced or self.trace
+        self.trace = kept["forward"][-1]
         env = Env(list(inputs), self.trace.depends[:n])
         for i, (v, depends) in enumerate(results):
             v = whole(v, flat)
@@ -260,8 +279,18 @@ class Functional(Run):
                 v.state = self.states[i]
             env.add(v, depends, None)
             self.keep(i, env)
+        for (i, name), t in after.items():
+            module = self.modules[i]
+            module.state = dict(module.state, **{name: whole(t, flat)})
         env.depends = self.trace.depends  # after all changes in place
         self.trace = env
+
+    def renewed(self, states):
+        """Lists the buffers that calls have given other values, by module and name."""
+        for i, before in states.items():
+            for name, t in self.trace.values[len(self.case["inputs"]) + i].state.items():
+                if t is not before[name]:
+                    yield (i, name), t
 
     def parameters_of(self, states):
         return [(i, name) for i, state in states.items() for name in state]

@@ -279,7 +279,35 @@ FORWARDS = {"RNNCell": cell, "GRUCell": cell, "LSTMCell": cell, "RNN": network, 
             "TransformerEncoder": encoder, "TransformerDecoder": decoder, "Transformer": transformer}
 
 
+# Norms.
+
+class BatchNorm(Layers):
+    """A batch norm, whose statistics follow those of its batches while it is trained."""
+
+    def __call__(self, input):
+        if not (self.training and self.arguments["track_running_stats"]):
+            return Module.__call__(self, input)
+        momentum = self.arguments["momentum"]
+        if momentum is None:
+            raise Unsupported("%s with momentum=None" % self.target)
+        batch = Module(self.adapter, self.target, dict(self.arguments, track_running_stats=False), self.defaults)
+        batch.state = self.state
+        out = batch(input)
+        dims = [d for d in range(len(input.shape)) if d != 1]
+        n = math.prod(input.shape[d] for d in dims)
+        seen = {"running_mean": self.run("mean", input, dims),
+                "running_var": self.run("mul", self.run("var", input, dims, correction=0), n / max(n - 1, 1))}
+        after = {name: self.run("add", self.run("mul", self.state[name], 1 - momentum), self.run("mul", t, momentum)) for name, t in seen.items()}
+        after["num_batches_tracked"] = self.run("add", self.state["num_batches_tracked"], 1)
+        self.state = dict(self.state, **{name: self.adapter.stop(t) for name, t in after.items()})
+        return out
+
+
 # What holds modules.
+
+PASSING = ("Identity", "Flatten", "Unflatten", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout",
+           "Sequential")  # modules whose result may be their input, or share its memory
+
 
 class Holder(Module):
     """A Sequential, a ModuleList or a ModuleDict. Its state is that of its modules, each of which has its own."""
@@ -302,7 +330,11 @@ class Holder(Module):
     def __call__(self, input):
         if not self.target.endswith("Sequential"):
             raise Unsupported("%s has no call" % self.target)
+        own = False  # the input is not the caller's
         for child in self.children.values():
+            if child.inplace() and not own:
+                raise Unsupported("a change in place of what a Sequential is given")
+            own = own or not child.inplace() and child.target[len("torch.nn."):] not in PASSING
             input = child(input)
         return input
 
@@ -322,4 +354,4 @@ class Holder(Module):
         return list(found.values())
 
 
-MADE.update(dict.fromkeys(FORWARDS, Layers), **dict.fromkeys(("Sequential", "ModuleList", "ModuleDict"), Holder))
+MADE.update(dict.fromkeys(FORWARDS, Layers), **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), BatchNorm), **dict.fromkeys(("Sequential", "ModuleList", "ModuleDict"), Holder))

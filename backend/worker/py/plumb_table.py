@@ -482,6 +482,8 @@ class Module:
             if entry.rank and len(given["input"].shape) != entry.rank:
                 continue
             bound = dict(self.arguments, training=self.training)
+            if self.adapter.functional:
+                bound.pop("inplace", None)  # who calls puts the result where the input stood
             # That of a convolution is the shape of its weight.
             size = bound.get("kernel_size", REQUIRED)
             why = entry.refuses(self.adapter, bound, dict(self.defaults, training=self.training, kernel_size=size))
@@ -490,6 +492,10 @@ class Module:
                 bound.update(given)
                 return Lowered(self.adapter, bound).of(entry.tree)
         raise Unsupported(why)
+
+    def inplace(self):
+        """Tells whether a call changes its input."""
+        return self.arguments.get("inplace") is True
 
     def train(self, mode=True):
         self.training = mode
