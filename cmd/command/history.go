@@ -23,12 +23,13 @@ import (
 
 // history is plumb history.
 type history struct {
-	page storedPage
-	errs io.Writer
-	path string
-	last int
-	json bool
-	out  *bufio.Writer
+	page  storedPage
+	errs  io.Writer
+	path  string
+	last  int
+	json  bool
+	out   *bufio.Writer
+	width int // of the terminal; 0 where there is none
 }
 
 func newHistory() *cobra.Command {
@@ -124,7 +125,7 @@ func (h *history) command(run func(*history, *store.Store, []*store.Run) error) 
 		if err != nil {
 			return usage(err)
 		}
-		h.out, h.errs = bufio.NewWriter(cmd.OutOrStdout()), cmd.ErrOrStderr()
+		h.out, h.errs, h.width = bufio.NewWriter(cmd.OutOrStdout()), cmd.ErrOrStderr(), widthOf(cmd.OutOrStdout())
 		err = run(h, s, runs)
 		return cmp.Or(err, h.out.Flush())
 	}
@@ -184,12 +185,17 @@ func (h *history) list(s *store.Store) error {
 		return s.Last(h.last, func(r *store.Run) error { return h.line(r) })
 	}
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "run\tstarted\tcommand\tcandidates\treference\tcases\tpassed\tfailed\tunsupported\ttime\tended\t")
+	row := wideRow
+	if h.width > 0 && h.width < wideHistory {
+		row = narrowRow
+		fmt.Fprintln(w, "run\tstarted\tcommand\tcandidates\tcases\tfailed\ttime\tended")
+	} else {
+		fmt.Fprintln(w, "run\tstarted\tcommand\tcandidates\treference\tcases\tpassed\tfailed\tunsupported\ttime\tended")
+	}
 	n := 0
 	err := s.Last(h.last, func(r *store.Run) error {
 		n++
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.1fs\t%s\t\n", r.ID, r.Started.Format("2006-01-02 15:04"), plain(strings.TrimPrefix(r.Command, "plumb ")), plain(candidatesOf(r)),
-			plain(r.Reference().String()), r.Cases(), r.Passed, r.Failed, r.Unsupported, r.Elapsed, r.End())
+		row(w, r)
 		return nil
 	})
 	if err == nil && n == 0 {
@@ -197,6 +203,20 @@ func (h *history) list(s *store.Store) error {
 		return nil
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// wideHistory is the width that the table of runs takes, with usual names.
+const wideHistory = 110
+
+func wideRow(w io.Writer, r *store.Run) {
+	fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.1fs\t%s\n", r.ID, r.Started.Format("2006-01-02 15:04"), plain(strings.TrimPrefix(r.Command, "plumb ")), plain(candidatesOf(r)),
+		plain(r.Reference().String()), r.Cases(), r.Passed, r.Failed, r.Unsupported, r.Elapsed, r.End())
+}
+
+// narrowRow leaves out the year, the reference and what is not failed: plumb history RUN has them.
+func narrowRow(w io.Writer, r *store.Run) {
+	fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%.0fs\t%s\n", r.ID, r.Started.Format("01-02 15:04"), report.Clip(plain(strings.TrimPrefix(r.Command, "plumb ")), 16),
+		report.Clip(plain(candidatesOf(r)), 16), r.Cases(), r.Failed, r.Elapsed, r.End())
 }
 
 // longestName bounds a name in a table, in bytes.

@@ -191,6 +191,21 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// TestHistoryFitsTheTerminal: the list of runs has fewer columns where there is less room.
+func TestHistoryFitsTheTerminal(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "plumb.db")
+	x := openTerminal(t, 80)
+	x.plumb(nil, nil, "ops", "run", "relu", "-n", "1", "--reference", "native", "--store", kept, "-q")
+	x.end()
+	for width, has := range map[int]string{80: "failed", 200: "unsupported"} {
+		x := openTerminal(t, width)
+		x.plumb(nil, nil, "history", "--store", kept)
+		if code := x.end(); code != 0 || widest(x.text()) > width || !strings.Contains(x.text(), has) {
+			t.Errorf("at %d columns, exit code %d:\n%s", width, code, x.text())
+		}
+	}
+}
+
 // TestPaintOnTerminals: what is painted, and where, is as it is asked for.
 func TestPaintOnTerminals(t *testing.T) {
 	file := save(t, "short.py", "@autotest(n=3, check_graph=False)\ndef test_short():\n    return torch.relu(random_tensor())\n")
