@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,22 @@ func TestTortureHasRightVerdicts(t *testing.T) {
 	}
 	if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(out.String(), "plumb repro") {
 		t.Errorf("campaign findings: %v\n%s", err, out)
+	}
+}
+
+// TestRunsHaveFilesOfTheirOwn: the second run of plumb campaign findings does not write over the first's.
+func TestRunsHaveFilesOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	run := newRun()
+	if err := run.ParseFlags([]string{"--html", dir + "/p.html", "--report", "markdown=" + dir + "/r.md", "--junit=" + dir + "/j.xml"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ownFiles(run, 2); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{run.Flag("html").Value.String(), run.Flag("junit").Value.String(), run.Flag("report").Value.(*reportFiles).all[0].path, run.Flag("record").Value.String()}
+	if want := []string{dir + "/p-2.html", dir + "/j-2.xml", dir + "/r-2.md", ""}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

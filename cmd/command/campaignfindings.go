@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,7 +29,8 @@ func newCampaignFindings() *cobra.Command {
 		Short: "Judge a campaign's findings again: the smallest program, a bundle, reports",
 		Long: `Findings judges the smallest program of each finding of a campaign again, on this
 machine, as plumb run does: it is made smaller, and has a bundle that plumb repro
-shows. What comes behind -- are flags of plumb run, such as its reports.`,
+shows. What comes behind -- are flags of plumb run, such as its reports; where there are
+findings of several candidates, the files of the second are FILE-2, and so on.`,
 		Example: `  plumb campaign findings                         of the last campaign
   plumb campaign findings nightly -- --html findings.html --junit findings.xml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -105,9 +105,9 @@ type runKind struct {
 func (c *campaignFindings) runs(cmd *cobra.Command, s *spec, order []runKind, lists map[runKind][]string, known string) error {
 	var errs []error
 	worst := 0
-	for _, kind := range order {
+	for i, kind := range order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "plumb: %s on %s\n", count(len(lists[kind]), "finding"), kind.candidate)
-		err := c.runOne(cmd.Context(), cmd, slices.Concat(s.runFlags(kind, known), c.args, lists[kind]))
+		err := c.runOne(cmd, i+1, slices.Concat(s.runFlags(kind, known), c.args, lists[kind]))
 		var e *exitError
 		if errors.As(err, &e) && e.err == nil { // it has said why
 			worst, err = max(worst, e.code), nil
@@ -123,8 +123,9 @@ func (c *campaignFindings) runs(cmd *cobra.Command, s *spec, order []runKind, li
 	return nil
 }
 
-func (c *campaignFindings) runOne(ctx context.Context, of *cobra.Command, args []string) error {
+func (c *campaignFindings) runOne(of *cobra.Command, n int, args []string) error {
 	run := newRun()
+	run.PreRunE = func(run *cobra.Command, _ []string) error { return ownFiles(run, n) }
 	run.SetOut(of.OutOrStdout())
 	run.SetErr(of.ErrOrStderr())
 	run.SilenceErrors, run.SilenceUsage = true, true
@@ -132,7 +133,30 @@ func (c *campaignFindings) runOne(ctx context.Context, of *cobra.Command, args [
 		args = append([]string{"--python", c.python}, args...)
 	}
 	run.SetArgs(args)
-	return run.ExecuteContext(ctx)
+	return run.ExecuteContext(of.Context())
+}
+
+// ownFiles numbers the files that a run writes, from the second of several runs on.
+func ownFiles(run *cobra.Command, n int) error {
+	if n == 1 {
+		return nil
+	}
+	numbered := func(path string) string {
+		end := filepath.Ext(path)
+		return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, end), n, end)
+	}
+	for _, name := range []string{"html", "junit", "record"} {
+		if f := run.Flags().Lookup(name); f.Changed {
+			if err := f.Value.Set(numbered(f.Value.String())); err != nil {
+				return err
+			}
+		}
+	}
+	files := run.Flags().Lookup("report").Value.(*reportFiles)
+	for i := range files.all {
+		files.all[i].path = numbered(files.all[i].path)
+	}
+	return nil
 }
 
 // runFlags are those with which plumb run judges as the campaign has.
