@@ -95,9 +95,18 @@ func (rt *Runtime) Execute(ctx context.Context, call *op.Call) ([]*Tensor, error
 	return l.run(ctx)
 }
 
-// Follows returns how the results of a call lie whose arguments, of which no element
-// is looked at, lie on the runtime's placement as lies tells.
-func (rt *Runtime) Follows(call *op.Call, lies func(op.Value) SBP) ([]SBP, error) {
+// Way is how a call would run.
+type Way struct {
+	// Args says how the tensor arguments, in their order, are brought to lie, Results
+	// how the results lie then.
+	Args, Results []SBP
+	// Sized says that a rank puts sizes of its own into the call.
+	Sized bool
+}
+
+// Follows returns how a call would run whose arguments, of which no element is
+// looked at, lie on the runtime's placement as lies tells.
+func (rt *Runtime) Follows(call *op.Call, lies func(op.Value) SBP) (*Way, error) {
 	l, err := rt.launch(call, rt.Placement, func(v op.Value) (SBP, error) {
 		s := lies(v)
 		return s, s.Fits(rt.Placement)
@@ -106,11 +115,14 @@ func (rt *Runtime) Follows(call *op.Call, lies func(op.Value) SBP) ([]SBP, error
 		return nil, err
 	}
 	l.plan()
-	out := make([]SBP, max(1, len(l.metas)))
-	for i := range out {
-		out[i] = l.gives(i)
+	w := &Way{Sized: slices.ContainsFunc(l.signature, func(s op.Sharding) bool { return len(s.Sizes) > 0 })}
+	for i := range l.names {
+		w.Args = append(w.Args, l.wants(i))
 	}
-	return out, nil
+	for i := range max(1, len(l.metas)) {
+		w.Results = append(w.Results, l.gives(i))
+	}
+	return w, nil
 }
 
 // ToGlobal moves a tensor to another placement or sbp.

@@ -36,7 +36,7 @@ internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
 backend/derive:             tensor op program graph nn backend internal/interp
 backend/open:               internal/spell op nn backend backend/derive backend/native backend/worker backend/worker/diopi backend/recorded baselines device/sim tensor
-internal/draw/script:       global tensor internal/draw/choice op program internal/draw/gen backend ops optim
+internal/draw/script:       global nn tensor internal/draw/choice op program internal/draw/gen backend ops optim
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config

@@ -50,6 +50,9 @@ type Case struct {
 	Layouts []Layout
 	// Special are kinds of edge values for every random tensor.
 	Special program.Special
+	// Generic leaves ties and kinks out of random tensors: what a test asserts of its
+	// values holds of generic ones.
+	Generic bool
 	// MaxBytes bounds the size of a random tensor; 0 is the package's MaxBytes.
 	MaxBytes int
 	// Caller is for the functions of Custom generators.

@@ -206,7 +206,7 @@ func (r randomTensor) fill(c *Case, n *Node, d tensor.DType) (program.Fill, erro
 	}
 	f := program.Fill{Dist: dist, Lo: lo, Hi: hi, Key: c.Key()}
 	c.Own(func() {
-		f.Kinks = d.IsFloat() && c.Weighted(kinkWeights) == 1
+		f.Kinks = d.IsFloat() && !c.Generic && c.Weighted(kinkWeights) == 1
 		f.Special = drawSpecial(c, r.special|c.Special)
 	})
 	if c.Integers && d.IsFloat() && f.Special == 0 {

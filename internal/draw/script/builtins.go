@@ -32,9 +32,7 @@ func init() {
 		"zip": starlark.NewBuiltin("zip", zip), "round": builtin("round", roundTo), "divmod": builtin("divmod", divmod),
 		"isinstance": builtin("isinstance", isInstance), "type": builtin("type", typeCall), "id": builtin("id", identityOf),
 		"callable": builtin("callable", isCallable), "getattr": builtin("getattr", getAttr), "hasattr": builtin("hasattr", hasAttr), "setattr": builtin("setattr", setAttr), "delattr": builtin("delattr", deleteAttr),
-		"repr": builtin("repr", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-			return one("repr", a, func(v starlark.Value) string { return repr(v, 0) })
-		}),
+		"repr":   builtin("repr", toRepr),
 		"format": builtin("format", formatCall), "print": starlark.NewBuiltin("print", printCall), "super": builtin("super", superCall), "iter": builtin("iter", iterCall), "next": builtin("next", nextCall),
 		"bin": builtin("bin", inBase("#b")), "hex": builtin("hex", inBase("#x")), "oct": builtin("oct", inBase("#o")),
 		"open": notHere("open", "files are not open to test files"), "eval": notHere("eval", "eval is only supported where it is called by its name"), "exec": notHere("exec", "exec is not supported in test files"),

@@ -22,7 +22,7 @@ func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []sta
 		if err != nil {
 			return nil, err
 		}
-		return d.makeOnRanks(rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return p.CallInternal(t, args, rest) })
+		return d.makeOnRanks(string(p), rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return p.CallInternal(t, args, rest) })
 	}
 	if v, err := p.onHost(t, args, kwargs); v != nil || err != nil {
 		return v, err
@@ -43,9 +43,11 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 	case "to_global", "to_consistent":
 		return d.toGlobal(s, args, kwargs)
 	case "local_to_global", "global_to_global":
-		return d.toGlobalOf(s, name, args, kwargs)
+		return d.toGlobalOf(s, name, args, kwargs, d.isLocal(s))
 	case "to_local":
 		return d.toLocal(s, args, kwargs)
+	case "__str__", "__repr__":
+		return toStr(d.thread, starlark.Tuple{s})
 	}
 	if s.kind == kindModule {
 		if f, ok := moduleFunctions[name]; ok && !ofPrograms[name] {
@@ -145,7 +147,7 @@ type pending struct {
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	kwargs = d.drawnBy(kwargs)
 	if rest, moved := onRanks(kwargs); len(rest) < len(kwargs) {
-		return d.makeOnRanks(rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return d.call(target, recv, args, rest) })
+		return d.makeOnRanks(target, rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return d.call(target, recv, args, rest) })
 	}
 	if d.test.Profile != "" {
 		kwargs = d.described(kwargs)

@@ -133,6 +133,9 @@ func (o *object) copied(memo map[starlark.Value]starlark.Value) (starlark.Value,
 
 // callOf returns the call that gave a result; nil for inputs.
 func (d *draw) callOf(result program.Ref) *program.Call {
+	if s := d.symbols[result]; s != nil && s.at < len(d.prog.Calls) && d.prog.Calls[s.at].Result == string(result) {
+		return &d.prog.Calls[s.at]
+	}
 	i := slices.IndexFunc(d.prog.Calls, func(c program.Call) bool { return c.Result == string(result) })
 	if i < 0 {
 		return nil

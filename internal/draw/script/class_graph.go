@@ -124,6 +124,33 @@ func (c graphConfig) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
+// blockConfig is m.config of a module in a graph: on which stage of a pipeline it is,
+// or what it recomputes, which changes no result.
+type blockConfig struct{}
+
+func (blockConfig) String() string        { return "config" }
+func (blockConfig) Type() string          { return "BlockConfig" }
+func (blockConfig) Freeze()               {}
+func (blockConfig) Truth() starlark.Bool  { return true }
+func (blockConfig) Hash() (uint32, error) { return 0, nil }
+func (blockConfig) AttrNames() []string   { return nil }
+
+// Attr returns set_stage.
+func (blockConfig) Attr(name string) (starlark.Value, error) {
+	if name == "set_stage" {
+		return ignoredCall(name), nil
+	}
+	return nil, nil
+}
+
+// SetField takes a setting.
+func (blockConfig) SetField(name string, _ starlark.Value) error {
+	if name != "stage_id" && name != "activation_checkpointing" {
+		return starlark.NoSuchAttrError(fmt.Sprintf("a module's config has no setting %s", name))
+	}
+	return nil
+}
+
 // call runs build, and the step that it asks for.
 func (graphClass) call(t *starlark.Thread, o *object, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	d, err := drawOf(t, o.class.name)

@@ -321,6 +321,8 @@ func (c moduleClass) attr(o *object, name string) (starlark.Value, error) {
 		return bindCall(name, o, c.call), nil
 	case "forward":
 		return bindCall(name, o, c.forward), nil
+	case "config":
+		return blockConfig{}, nil
 	}
 	if s.base != nil {
 		return s.base.Attr(name)

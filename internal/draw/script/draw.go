@@ -112,6 +112,9 @@ type draw struct {
 	// expecting counts the blocks around that must raise; refusals those that
 	// the program has gone on without.
 	expecting, refusals int
+	// ranked says that the test has asked for its rank, guessed that it then had all
+	// ranks' local tensors put together.
+	ranked, guessed bool
 }
 
 // close ends what may still run.
@@ -174,7 +177,7 @@ func (d *draw) adopt() {
 	o := &d.options
 	d.prog.RTol, d.prog.ATol, d.prog.Tolerance = o.RTol, o.ATol, o.Tolerance
 	d.prog.Shapes, d.prog.Draws = !o.CheckAllClose, o.Draws
-	d.gen.Layouts, d.gen.Special = o.Layouts, o.Special
+	d.gen.Layouts, d.gen.Special, d.gen.Generic = o.Layouts, o.Special, (d.test.plain || d.test.global) && !d.test.drives
 }
 
 // run calls the test's function, or as far as the call whose turn it is.
@@ -346,7 +349,7 @@ func (d *draw) record(c program.Call) (*symbol, error) {
 			s.input = nil
 		}
 	}
-	s := &symbol{d: d, ref: program.Ref(c.Result), spread: d.spreadOf(&c)}
+	s := &symbol{d: d, ref: program.Ref(c.Result), at: len(d.prog.Calls) - 1, spread: d.spreadOf(&c)}
 	if made := d.factsOf(&c); made != nil {
 		d.facts[s.ref] = made
 	}

@@ -6,8 +6,11 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"plumb/internal/draw/gen"
+	"plumb/op"
+	"plumb/ops"
 	"plumb/tensor"
 )
 
@@ -22,6 +25,18 @@ func (p placement) Freeze()               {}
 func (p placement) Truth() starlark.Bool  { return true }
 func (p placement) Hash() (uint32, error) { return hashString(p.String()) }
 func (p placement) AttrNames() []string   { return []string{"type", "device_type", "hierarchy", "ranks"} }
+
+// CompareSameType compares placements as == does, also those that are keys.
+func (p placement) CompareSameType(op syntax.Token, y starlark.Value, _ int) (bool, error) {
+	same := p.String() == y.(placement).String()
+	switch op {
+	case syntax.EQL:
+		return same, nil
+	case syntax.NEQ:
+		return !same, nil
+	}
+	return false, fmt.Errorf("placements have no order")
+}
 
 func (p placement) Attr(name string) (starlark.Value, error) {
 	switch name {
@@ -78,7 +93,10 @@ func onRanks(kwargs []starlark.Tuple) (rest, moved []starlark.Tuple) {
 
 // makeOnRanks records a call that makes a tensor on ranks. Where it is to be a leaf,
 // the tensor on the ranks is.
-func (d *draw) makeOnRanks(kwargs, moved []starlark.Tuple, call func(kwargs []starlark.Tuple) (starlark.Value, error)) (starlark.Value, error) {
+func (d *draw) makeOnRanks(target string, kwargs, moved []starlark.Tuple, call func(kwargs []starlark.Tuple) (starlark.Value, error)) (starlark.Value, error) {
+	if slices.ContainsFunc(moved, asSum) && slices.ContainsFunc(ops.Table().Lookup(target), func(d *op.Def) bool { return d.Traits.Has(op.Random) }) {
+		return nil, local("random source op only support broadcast or split")
+	}
 	leaf := false
 	var rest []starlark.Tuple
 	for _, kw := range kwargs {
@@ -97,12 +115,15 @@ func (d *draw) makeOnRanks(kwargs, moved []starlark.Tuple, call func(kwargs []st
 	if !ok || err != nil {
 		return made, err
 	}
-	placed, err := d.toGlobal(s, nil, moved)
+	placed, err := d.toGlobalOf(s, "to_global", nil, moved, false)
 	if err != nil || !leaf {
 		return placed, err
 	}
 	return d.call("Tensor.requires_grad_", placed.(*symbol), nil, nil)
 }
+
+// asSum reports whether an argument is an sbp with summands.
+func asSum(kw starlark.Tuple) bool { return slices.ContainsFunc(sbpTuple(kw[1]), isSum) }
 
 // drawnValue is a value, or what a generator of it gives.
 func (d *draw) drawnValue(v starlark.Value) (starlark.Value, error) {
@@ -180,14 +201,24 @@ var globalNames = map[string]starlark.Value{
 		}),
 	}},
 	"env": &library{name: "oneflow.env", names: map[string]starlark.Value{
-		"get_rank": rankFact("get_rank", 0), "get_local_rank": rankFact("get_local_rank", 0),
+		"get_rank": ownRank("get_rank"), "get_local_rank": ownRank("get_local_rank"),
 		"get_world_size": rankFact("get_world_size", gen.Nodes*gen.RanksPerNode), "get_node_size": rankFact("get_node_size", gen.Nodes),
 		"is_multi_client":      declare("is_multi_client", nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return starlark.True, nil }),
 		"all_device_placement": declare("all_device_placement", []string{"type"}, allRanks),
 	}},
 }
 
-// rankFact is a function of oneflow.env: a test file is run as rank 0 runs it.
+// ownRank is a function that gives 0: a test file is run as rank 0 runs it.
+func ownRank(name string) *starlark.Builtin {
+	return declare(name, nil, func(t *starlark.Thread, _ arguments) (starlark.Value, error) {
+		if d, ok := t.Local(drawKey).(*draw); ok {
+			d.ranked = true
+		}
+		return starlark.MakeInt(0), nil
+	})
+}
+
+// rankFact is a function of oneflow.env that gives a number.
 func rankFact(name string, n int) *starlark.Builtin {
 	return declare(name, nil, func(*starlark.Thread, arguments) (starlark.Value, error) { return starlark.MakeInt(n), nil })
 }

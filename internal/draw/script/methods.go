@@ -29,6 +29,8 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return nameOf(x), nil
 	case name == "pytorch" || name == "oneflow":
 		return bothSides(x), nil
+	case name == "__str__" || name == "__repr__":
+		return method(name, func(starlark.Tuple) (starlark.Value, error) { return toStr(nil, starlark.Tuple{x}) }), nil
 	case name == "__len__":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
 	}

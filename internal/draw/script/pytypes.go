@@ -83,7 +83,19 @@ func toStr(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 0 {
 		return starlark.String(""), nil
 	}
+	if s, err := symbolOf(args, 1); err != nil {
+		return nil, err
+	} else if s != nil && s.kind == kindTensor {
+		return s.printed()
+	}
 	return one("str", args, str)
+}
+
+func toRepr(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	if s, _ := symbolOf(args, 1); s != nil && s.kind == kindTensor {
+		return toStr(t, args)
+	}
+	return one("repr", args, func(v starlark.Value) string { return repr(v, 0) })
 }
 
 func toList(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {

@@ -42,10 +42,6 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 		b, ok := y.(version)
 		return ok && slices.Equal(a, b), nil
 	}
-	if a, ok := x.(placement); ok {
-		b, ok := y.(placement)
-		return ok && a.String() == b.String(), nil
-	}
 	xs, xSeq := sequence(x)
 	ys, ySeq := sequence(y)
 	if xSeq && ySeq && x.Type() == y.Type() {
@@ -95,7 +91,7 @@ func pathOf(v starlark.Value) string {
 // comparable reports whether Starlark's own comparison knows the value.
 func comparable(v starlark.Value) bool {
 	switch v.(type) {
-	case starlark.String, starlark.Bytes, *starlark.Set, starlark.NoneType, dtype, format, ellipsis, missing, foreign:
+	case starlark.String, starlark.Bytes, *starlark.Set, starlark.NoneType, dtype, format, ellipsis, missing, foreign, placement:
 		return true
 	}
 	return v.Type() == "range"

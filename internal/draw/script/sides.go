@@ -53,3 +53,17 @@ func (d *draw) mirror(side string, c program.Call, out *symbol) *symbol {
 	d.mirrors = append(d.mirrors, mirror{side, c, out})
 	return out.on(side)
 }
+
+// copies reports whether a value is that of a name, moved to other ranks or another
+// device, which one side may be without the other.
+func (s *symbol) copies(ref program.Ref) bool {
+	for s != nil && s.ref != ref {
+		c := s.d.callOf(s.ref)
+		if c == nil || c.Target != program.ToGlobal && c.Target != "Tensor.clone" && c.Target != "Tensor.to" && c.Target != "Tensor.cpu" {
+			return false
+		}
+		from, _ := c.Args[0].(program.Ref)
+		s = s.d.symbols[from]
+	}
+	return s != nil
+}

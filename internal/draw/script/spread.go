@@ -2,13 +2,10 @@ package script
 
 import (
 	"fmt"
-	"slices"
 
 	"go.starlark.net/starlark"
 
-	"plumb/global"
 	"plumb/op"
-	"plumb/ops"
 	"plumb/program"
 )
 
@@ -21,6 +18,9 @@ type spread struct {
 // spreadOf is how the ranks share the result of a call: the methods of keepers
 // give it as their tensor lies, of other calls only the placement is known.
 func (d *draw) spreadOf(c *program.Call) *spread {
+	if at := d.attributeSpread(c); at != nil {
+		return at
+	}
 	from := d.spreadIn(c.Args)
 	for _, kw := range c.Kwargs {
 		if from == nil {
@@ -31,6 +31,20 @@ func (d *draw) spreadOf(c *program.Call) *spread {
 		return from
 	}
 	return &spread{placement: from.placement}
+}
+
+// attributeSpread is how what a module holds lies: as what was assigned to it, else
+// as the module does; nil of other calls.
+func (d *draw) attributeSpread(c *program.Call) *spread {
+	if c.Target != "getattr" || len(c.Args) != 2 {
+		return nil
+	}
+	ref, _ := c.Args[0].(program.Ref)
+	name, _ := c.Args[1].(string)
+	if s := d.symbols[ref]; s != nil && s.kind == kindModule {
+		return d.slotSpread(ref, name, s.spread)
+	}
+	return nil
 }
 
 // spreadIn is that of the first global value among arguments.
@@ -82,79 +96,6 @@ var aboutRanks = map[string]bool{
 	"to_global": true, "to_local": true, "to_consistent": true, "local_to_global": true, "global_to_global": true, "is_global": true, "is_local": true, "is_consistent": true,
 }
 
-// follows is how a result lies that an operator gave: by the signature that costs
-// least to reach from how its arguments lie.
-func (s *symbol) follows() (starlark.Tuple, error) {
-	c := s.d.callOf(s.ref)
-	unknown := lack("the sbp of %s follows from %s; to_global says one", s.ref, c.Target)
-	at := 0
-	if i, ok := c.Args[len(c.Args)-1].(int64); ok && c.Target == "operator.getitem" {
-		ref, _ := c.Args[0].(program.Ref)
-		of := s.d.symbols[ref]
-		if of == nil {
-			return nil, unknown
-		}
-		kind, err := of.known()
-		if err != nil {
-			return nil, err
-		}
-		if kind == kindTuple {
-			if c, at = s.d.callOf(ref), int(i); c == nil {
-				return nil, unknown
-			}
-		}
-	}
-	lies := map[op.Value]global.SBP{}
-	args, kwargs, err := c.OpArgs(func(ref program.Ref) (any, error) {
-		of := s.d.symbols[ref]
-		if of == nil || of.spread == nil {
-			return nil, unknown
-		}
-		signature, err := of.signature()
-		if err != nil {
-			return nil, err
-		}
-		t, err := of.tensor()
-		if err != nil || t == nil {
-			return nil, unknown
-		}
-		v := op.Layout(op.Meta{DType: t.DType(), Shape: t.Shape(), Strides: t.Strides()})
-		text, err := s.d.sbpText(signature)
-		if err != nil {
-			return nil, err
-		}
-		lies[v], err = global.ParseSBP(text)
-		return v, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	call, err := program.Resolve(ops.Table(), c.Target, args, kwargs)
-	if err != nil {
-		return nil, unknown
-	}
-	p, err := global.ParsePlacement(s.spread.placement.Device + s.spread.placement.Nested())
-	if err != nil {
-		return nil, err
-	}
-	all, err := (&global.Runtime{Placement: p}).Follows(call, func(v op.Value) global.SBP { return lies[v] })
-	if err != nil || at < 0 || at >= len(all) {
-		return nil, unknown
-	}
-	var out starlark.Tuple
-	for _, e := range all[at] {
-		switch axis, split := e.Axis(); {
-		case split:
-			out = append(out, sbp{Kind: 'S', Axis: axis})
-		case e == op.P:
-			out = append(out, sbp{Kind: 'P'})
-		default:
-			out = append(out, sbp{Kind: 'B'})
-		}
-	}
-	return out, nil
-}
-
 // signature is x.sbp.
 func (s *symbol) signature() (starlark.Tuple, error) {
 	if s.spread.sbp == nil {
@@ -172,6 +113,8 @@ func (s *symbol) spreading(name string) (starlark.Value, error) {
 	switch name {
 	case "is_global", "is_consistent":
 		return starlark.Bool(s.spread != nil), nil
+	case "is_lazy", "is_eager":
+		return starlark.Bool(name == "is_eager"), nil
 	case "is_local":
 		return starlark.Bool(s.spread == nil), nil
 	case "placement", "sbp":
@@ -184,37 +127,6 @@ func (s *symbol) spreading(name string) (starlark.Value, error) {
 		return s.signature()
 	}
 	return nil, nil
-}
-
-// toLocal records what rank 0 holds of a tensor.
-func (d *draw) toLocal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	var copies starlark.Value
-	if err := starlark.UnpackArgs("to_local", args, kwargs, "copy?", &copies); err != nil {
-		return nil, err
-	}
-	if s.spread == nil {
-		return nil, local("Expected global tensor for to_local but got local tensor!")
-	}
-	if _, err := s.signature(); err != nil {
-		return nil, err
-	}
-	switch at := s.spread; {
-	case slices.ContainsFunc(at.sbp, func(v starlark.Value) bool { return v.(sbp).Kind == 'P' }):
-		return nil, lack("to_local of %s: which summand a rank holds is not said", s.ref)
-	case at.placement.Ranks != nil && !slices.Contains(at.placement.Ranks, 0):
-		return nil, lack("to_local of %s on rank 0, which is not in %s", s.ref, at.placement)
-	}
-	at := s.spread
-	text, err := d.sbpText(at.sbp)
-	if err != nil {
-		return nil, err
-	}
-	c := program.Call{Target: program.ToLocal, Args: []any{s.ref}, Kwargs: []program.Kwarg{{Name: "placement", Value: at.placement.Device + at.placement.Nested()}, {Name: "sbp", Value: text}, {Name: "rank", Value: int64(0)}}}
-	out, err := d.moved(s, c)
-	if err == nil {
-		out.spread = nil
-	}
-	return out, err
 }
 
 // moved records a call about ranks, whose result is a tensor.
@@ -233,10 +145,12 @@ func (d *draw) moved(s *symbol, c program.Call) (*symbol, error) {
 // toGlobal records that a tensor, or a module's state, is brought to a placement
 // and an sbp.
 func (d *draw) toGlobal(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	return d.toGlobalOf(s, "to_global", args, kwargs)
+	return d.toGlobalOf(s, "to_global", args, kwargs, d.isLocal(s))
 }
 
-func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// toGlobalOf is toGlobal by one of its names; a tensor that is each rank's own is a
+// piece or a summand of what results.
+func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple, own bool) (starlark.Value, error) {
 	var place, signature, gradient, ignored starlark.Value = starlark.None, starlark.None, starlark.None, starlark.None
 	if err := starlark.UnpackArgs(name, args, kwargs, "placement?", &place, "sbp?", &signature, "grad_sbp?", &gradient, "check_meta?", &ignored, "copy?", &ignored); err != nil {
 		return nil, err
@@ -288,6 +202,20 @@ func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []
 		return nil, local("Converting a local tensor to global tensor must have placement and sbp parameters.")
 	case len(c.Kwargs) == 0:
 		return s, nil
+	}
+	if s.kind != kindModule && at.sbp != nil {
+		if d.expecting > 0 || d.trying > 0 {
+			if err := s.misplaced(at.sbp); err != nil {
+				return nil, err
+			}
+		}
+		if own && at.placement.Hierarchy != nil {
+			whole, err := d.assembled(s, at.placement, at.sbp)
+			if err != nil {
+				return nil, err
+			}
+			s, c.Args[0] = whole, whole.ref
+		}
 	}
 	if s.kind == kindModule {
 		_, err := d.record(c)

@@ -282,6 +282,7 @@ func (g *generator) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs
 type symbol struct {
 	d     *draw
 	ref   program.Ref
+	at    int // of a result: its call among those of the program
 	kind  symbolKind
 	input *gen.Tensor
 	// names are those of a tuple's results; elems its elements, once used.
@@ -300,6 +301,7 @@ type symbol struct {
 	hooks     hooks   // of a module
 	side      string  // "pytorch" or "oneflow" where it is one side's alone
 	spread    *spread // over ranks; nil: it is local
+	local     *symbol // what each rank has, where they are taken for pieces or summands of it
 }
 
 type symbolKind uint8
@@ -350,6 +352,9 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 		return s.on(name), nil
 	case s.kind == kindTensor && (name == "value" || name == "eval"): // of the generator that older tests take it for
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return s, nil }), nil
+	}
+	if s.kind == kindModule && name == "config" {
+		return blockConfig{}, nil
 	}
 	if s.kind != kindModule {
 		if v, err := s.property(name); v != nil || err != nil {
@@ -409,7 +414,9 @@ func (s *symbol) SetKey(k, v starlark.Value) error {
 
 // SetField is x.name = v.
 func (s *symbol) SetField(name string, v starlark.Value) error {
-	if of, ok := v.(*symbol); ok && of.ref == s.ref && (name == "pytorch" || name == "oneflow") { // both sides are one program
+	if of, ok := v.(*symbol); ok && (name == "pytorch" || name == "oneflow") && of.copies(s.ref) { // both sides are one program
+		*s = *of
+		s.side = ""
 		return nil
 	}
 	s.entries = nil
