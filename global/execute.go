@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plumb/graph"
 	"plumb/internal/ranks"
 	"plumb/op"
 	"plumb/tensor"
@@ -26,6 +27,9 @@ type Runtime struct {
 	Tamper func(from, to *Tensor, parts []*tensor.Tensor)
 	// Explain, where it is not nil, is told how each call was run.
 	Explain func(Step)
+	// Demands are how some values of a graph have to lie once they are made, where
+	// the hierarchy has as many dimensions: plans box them there.
+	Demands map[*graph.Value]SBP
 }
 
 // Option is a legal signature of a call for one dimension of a hierarchy.

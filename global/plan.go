@@ -94,11 +94,22 @@ func (b *planning) nodes(lies Lies, choose func(n *graph.Node, l *launch)) error
 		b.plan.Actions = append(b.plan.Actions, a)
 		for _, h := range a.To {
 			b.copies[h.Value] = []*Held{h}
+			if s := b.rt.demand(h.Value); s != nil {
+				b.copies[h.Value] = []*Held{b.need(h.Value, s)}
+			}
 		}
 	}
 	for _, v := range b.plan.Code.Outputs {
 		h := b.copies[v][0]
 		b.plan.Outputs = append(b.plan.Outputs, b.need(v, summed(h.SBP)))
+	}
+	return nil
+}
+
+// demand is how a value has to lie; nil where that is free, or cannot be.
+func (rt *Runtime) demand(v *graph.Value) SBP {
+	if s := rt.Demands[v]; s != nil && s.check(rt.Placement, v.Shape()) == nil {
+		return s
 	}
 	return nil
 }

@@ -157,6 +157,12 @@ func (s *search) by(w *way, n *graph.Node, o *option, args []*graph.Value, lies 
 	default:
 		next.held[n.Out[0]] = []SBP{lies(n.Out[0])}
 	}
+	for _, v := range n.Out {
+		if to := s.rt.demand(v); to != nil {
+			s.box(next, v, to)
+			next.held[v] = []SBP{to}
+		}
+	}
 	return next
 }
 

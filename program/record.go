@@ -43,6 +43,9 @@ const (
 	// ToGlobal is OneFlow's x.to_global(placement=…, sbp=…, grad_sbp=…): a copy of the
 	// tensor, which subjects that run over ranks bring to a placement and an sbp.
 	ToGlobal = "Tensor.to_global"
+	// Itself is the argument of to_global that brings the tensor there too: so are a
+	// module's own parameters placed.
+	Itself = "itself"
 	// ToLocal is x.to_local(placement=…, sbp=…, rank=…): what the rank holds of a
 	// tensor that lies so, a piece of it.
 	ToLocal = "Tensor.to_local"

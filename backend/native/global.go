@@ -132,12 +132,41 @@ func (r *ranked) Compute(call *op.Call) ([]*tensor.Tensor, error) {
 		return nil, err
 	}
 	out, err := r.execute(call, &whole)
-	if err == nil && r.summed && slices.ContainsFunc(out, (*tensor.Tensor).HasNonFinite) {
-		r.whole = true
-		out, err = r.execute(call, &whole)
+	if err == nil && r.summed {
+		out, err = r.unsummed(call, &whole, out)
 	}
 	r.summed, r.whole = false, false
 	return out, err
+}
+
+// unsummed computes a call once more, without summands, where these tell less than the
+// whole: what is not finite is no sum, and a sum of zeros has lost its sign.
+func (r *ranked) unsummed(call, whole *op.Call, out []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	infinite := slices.ContainsFunc(out, (*tensor.Tensor).HasNonFinite)
+	if !infinite && (len(call.Def.Mutates) > 0 || !slices.ContainsFunc(out, hasZero)) {
+		return out, nil
+	}
+	r.whole = true
+	again, err := r.execute(call, whole)
+	if err == nil && !infinite && !slices.EqualFunc(out, again, equalButForZeros) {
+		return out, nil
+	}
+	return again, err
+}
+
+func hasZero(t *tensor.Tensor) bool {
+	return t.DType().IsFloat() && slices.ContainsFunc(elements(t), func(v complex128) bool { return v == 0 })
+}
+
+// equalButForZeros reports whether two tensors have the same elements, zeros of either sign.
+func equalButForZeros(x, y *tensor.Tensor) bool { return slices.Equal(elements(x), elements(y)) }
+
+func elements(t *tensor.Tensor) []complex128 {
+	all := make([]complex128, t.Len())
+	for i := range all {
+		all[i] = t.At(i)
+	}
+	return all
 }
 
 // execute runs the call on global tensors. What is not finite is no sum of parts,

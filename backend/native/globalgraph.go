@@ -100,6 +100,20 @@ func (b *GraphBackend) Whole(ctx context.Context, job *backend.Job) (*graph.Code
 	return compiled.Code, nil
 }
 
+// Placed is Whole of a program that says by to_global how some of its values lie, and
+// these: no pass has put others in their place. Nil where it says nothing.
+func (b *GraphBackend) Placed(ctx context.Context, job *backend.Job) (*graph.Code, map[*graph.Value]global.SBP, error) {
+	if !slices.ContainsFunc(job.Program.Calls, func(c program.Call) bool { return c.AboutRanks() }) {
+		code, err := b.Whole(ctx, job)
+		return code, nil, err
+	}
+	t := b.interpreter.Trace(ctx, job)
+	if out := t.Outcome(); out.Status != backend.OK {
+		return nil, nil, fmt.Errorf("call %d: %s: %s", out.Call, out.Status, out.Message)
+	}
+	return t.Code(), t.Lies, nil
+}
+
 // globalGraph is a traced program on its way over ranks.
 type globalGraph struct {
 	*interp.Trace

@@ -77,7 +77,7 @@ func (r *rankPlan) show(ctx context.Context, p *program.Program, out io.Writer) 
 		job.Inputs = append(job.Inputs, p.Inputs[i].Layout())
 	}
 	b := native.New(ops.Table(), nn.Modules()).Graph(graph.Options{})
-	code, err := b.Whole(ctx, job)
+	code, demands, err := b.Placed(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (r *rankPlan) show(ctx context.Context, p *program.Program, out io.Writer) 
 		}
 		return global.Broadcast(len(place.Hierarchy))
 	}
-	rt := &global.Runtime{Placement: place}
+	rt := &global.Runtime{Placement: place, Demands: demands}
 	if r.by == "search" {
 		plan, err := rt.Search(code, lies, width)
 		if err == nil {

@@ -29,6 +29,7 @@ type where struct {
 	placement    *global.Placement
 	sbp, gradSBP global.SBP
 	rank         int
+	itself       bool
 }
 
 // whereOf reads the keyword arguments of a call about ranks. What cannot be read is
@@ -37,7 +38,10 @@ func whereOf(c *program.Call) (w where, err error) {
 	for _, kw := range c.Kwargs {
 		text, isText := kw.Value.(string)
 		rank, isInt := kw.Value.(int64)
+		itself, isBool := kw.Value.(bool)
 		switch {
+		case kw.Name == program.Itself && isBool:
+			w.itself = itself
 		case kw.Name == "rank" && isInt:
 			w.rank = int(rank)
 		case !isText:
@@ -70,8 +74,19 @@ func (r *Run) toGlobal(c *program.Call) (*value, error) {
 	if err != nil && r.ranks != nil {
 		return nil, err
 	}
+	if w.itself && r.ranks != nil {
+		if err := r.ranks.Place(x.Tensor, w.placement, w.sbp); err != nil {
+			return nil, err
+		}
+	}
 	copied, err := r.applied("Tensor.clone", x)
 	if err != nil || r.ranks == nil {
+		if err == nil {
+			r.tracedAs(copied.Tensor, w.sbp)
+		}
+		if err == nil && w.itself {
+			r.tracedAs(x.Tensor, w.sbp)
+		}
 		return &value{tensor: copied}, err
 	}
 	p, s, err := r.ranks.Lies(x.Tensor)
@@ -140,6 +155,13 @@ func (r *Run) toLocal(c *program.Call) (*value, error) {
 	return &value{tensor: out}, err
 }
 
+// tracedAs notes how the program wants a value of a traced graph to lie.
+func (r *Run) tracedAs(x *tensor.Tensor, s global.SBP) {
+	if t, ok := r.session.(*Trace); ok && s != nil {
+		t.Lies[t.Value(x)] = s
+	}
+}
+
 // placedArg is the tensor that a call about ranks has.
 func (r *Run) placedArg(c *program.Call) (*eager.Var, error) {
 	if len(c.Args) == 1 {
@@ -167,10 +189,15 @@ func (r *Run) applied(target string, args ...any) (*eager.Var, error) {
 
 // placeModule brings a module's parameters and buffers to where it is told.
 func (r *Run) placeModule(m *value, c *program.Call) (*value, error) {
+	w, err := whereOf(c)
 	if r.ranks == nil {
+		for _, s := range m.module.State() {
+			if t := gradOf(m.module.Value(s.Name)); t != nil {
+				r.tracedAs(t, w.sbp)
+			}
+		}
 		return m, nil
 	}
-	w, err := whereOf(c)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/global"
 	"plumb/graph"
 	"plumb/internal/autograd"
 	"plumb/internal/eager"
@@ -29,6 +30,8 @@ type Trace struct {
 	marks   map[program.Ref]*graph.Value    // what names stood for when they were last looked at
 	changes [][]change                      // by call
 	outline *program.Outline                // nil where nobody asks for the graph's modules
+	// Lies is how the program wants values to lie over ranks.
+	Lies map[*graph.Value]global.SBP
 }
 
 var (
@@ -57,6 +60,7 @@ func (in *Interpreter) Outlined(ctx context.Context, job *backend.Job, o *progra
 		values:  map[*tensor.Tensor]*graph.Value{},
 		fixed:   map[*tensor.Tensor]*graph.Value{},
 		marks:   map[program.Ref]*graph.Value{},
+		Lies:    map[*graph.Value]global.SBP{},
 	}
 	t.Seed(job.Program.Seed)
 	t.Compute(t.emit)

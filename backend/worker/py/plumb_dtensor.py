@@ -145,7 +145,7 @@ class Distributed(plumb_torch.Run):
             return self.placed, args, kwargs
         return f, args, kwargs
 
-    def placed(self, t, placement=None, sbp=None, grad_sbp=None):
+    def placed(self, t, placement=None, sbp=None, grad_sbp=None, itself=False):
         """Brings a tensor to an sbp of as many dimensions as the mesh has."""
         entries = [m.group(0) for m in ENTRY.finditer(sbp or "")]
         if len(entries) != Ranks.mesh.ndim or "P" in entries:

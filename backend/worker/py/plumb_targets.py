@@ -35,7 +35,7 @@ def resolve(adapter, target):
     if target == "torch.manual_seed":
         return adapter.seed
     if target == "Tensor.to_global":  # a whole tensor stays what it is
-        return lambda tensor, placement=None, sbp=None, grad_sbp=None: copied(tensor)
+        return lambda tensor, placement=None, sbp=None, grad_sbp=None, itself=False: copied(tensor)
     if target == "Tensor.to_local":
         return plumb_ranks.local
     if target == "Module.to_global":

@@ -22,6 +22,7 @@ type graphState struct {
 	parts      int // micro-batches of a call
 	level      int // of debug
 	built      bool
+	zero       *zero // of enable_zero
 }
 
 func graphOf(o *object) *graphState {
@@ -111,6 +112,8 @@ func (c graphConfig) Attr(name string) (starlark.Value, error) {
 			c.g.parts = n
 			return starlark.None, nil
 		}), nil
+	case name == "enable_zero":
+		return declare(name, []string{"mode", "stage", "shard_min_size", "shard_restore_level"}, c.g.enableZero), nil
 	case name == "enable_amp":
 		return declare(name, []string{"mode", "dtype"}, func(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 			if v := a.get("mode"); v == nil || bool(v.Truth()) {
@@ -264,6 +267,7 @@ func (d *draw) joined(outs []starlark.Value) (starlark.Value, error) {
 // update weights the gradients of the micro-batches, steps, and forgets them.
 func (g *graphState) update() error {
 	for _, o := range g.optimizers {
+		o.zero = g.zero
 		if err := o.average(g.parts); err != nil {
 			return err
 		}

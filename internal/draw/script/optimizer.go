@@ -21,6 +21,8 @@ type optimizer struct {
 	o       *optim.Optimizer
 	symbols map[*optim.Param]*symbol
 	groups  *starlark.List // param_groups: what a test changes there holds for the next step
+	zero    *zero          // how a graph shards its states; nil: it does not
+	sharded map[*optim.Param]*spread
 }
 
 func (o *optimizer) String() string        { return o.o.Def.Name }
@@ -63,7 +65,7 @@ func (p path) optimizing(t *starlark.Thread, args starlark.Tuple, kwargs []starl
 			named = append(named, kw)
 		}
 	}
-	o := &optimizer{d: d, symbols: map[*optim.Param]*symbol{}}
+	o := &optimizer{d: d, symbols: map[*optim.Param]*symbol{}, sharded: map[*optim.Param]*spread{}}
 	specs, err := o.specs(params)
 	if err != nil {
 		return nil, err
@@ -308,6 +310,9 @@ func (o *optimizer) step() error {
 				if err := o.read(p); err != nil {
 					return err
 				}
+				if err := o.shardGradient(p); err != nil {
+					return err
+				}
 			}
 		}
 		if err := o.o.Step(op.Builder{Applier: applier{o.d, ops.Table()}}); err != nil {
@@ -318,7 +323,11 @@ func (o *optimizer) step() error {
 				if p.Grad == nil {
 					continue
 				}
-				if _, err := o.d.apply("Tensor.copy_", o.symbols[p], o.d.symbols[p.Value.(*program.Symbol).Ref]); err != nil {
+				updated, err := o.shardState(p, o.d.symbols[p.Value.(*program.Symbol).Ref])
+				if err != nil {
+					return err
+				}
+				if _, err := o.d.apply("Tensor.copy_", o.symbols[p], updated); err != nil {
 					return err
 				}
 			}

@@ -257,27 +257,28 @@ func spreadModule(d *draw, m starlark.Value, a arguments) (starlark.Value, error
 	}
 	params, buffers, _, err := own(m)
 	for _, e := range append(params, buffers...) {
-		if s, ok := e.value.(*symbol); ok {
-			s.spreadBy(d, kwargs)
+		if s, ok := e.value.(*symbol); ok && err == nil {
+			err = s.spreadBy(d, kwargs)
 		}
 	}
 	return m, err
 }
 
-// spreadBy notes that a parameter of a module of the file is brought to ranks.
-func (s *symbol) spreadBy(d *draw, kwargs []starlark.Tuple) {
-	at := spread{}
-	if s.spread != nil {
-		at = *s.spread
+// spreadBy records that a parameter of a module of the file is brought to ranks itself.
+func (s *symbol) spreadBy(d *draw, kwargs []starlark.Tuple) error {
+	moved, err := d.toGlobalOf(s, "to_global", nil, kwargs, false)
+	if err != nil || moved == starlark.Value(s) {
+		return err
 	}
-	for _, kw := range kwargs {
-		if p, ok := kw[1].(placement); ok {
-			at.placement = p
-		} else if all := sbpTuple(kw[1]); all != nil {
-			at.sbp = all
-		}
-	}
-	s.spread = &at
+	s.placedAs(moved.(*symbol))
+	return nil
+}
+
+// placedAs makes the call that placed a copy of the value place the value too.
+func (s *symbol) placedAs(moved *symbol) {
+	c := s.d.callOf(moved.ref)
+	c.Kwargs = append(c.Kwargs, program.Kwarg{Name: program.Itself, Value: true})
+	s.spread = moved.spread
 }
 
 func isEmpty(v starlark.Value) bool {

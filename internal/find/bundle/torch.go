@@ -248,6 +248,9 @@ func (w *pythonFile) call(c *program.Call, text string) []string {
 	case c.Target == program.ToGlobal && w.onRanks:
 		var said []string
 		for _, kw := range c.Kwargs {
+			if kw.Name == program.Itself {
+				continue
+			}
 			said = append(said, kw.Name+"="+program.FormatArg(kw.Value))
 		}
 		return []string{fmt.Sprintf("%s = to_global(%s, %s)", c.Result, program.FormatArg(c.Args[0]), strings.Join(said, ", "))}
