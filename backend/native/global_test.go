@@ -12,6 +12,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/global"
+	"plumb/graph"
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
 	"plumb/internal/find/shrink"
@@ -346,6 +347,67 @@ func TestGradientsGoWhereTheyAreTold(t *testing.T) {
 	}
 	if i := slices.Index(boxings, "S(0) to B"); i < 0 || !slices.Contains(boxings[i:], "S(1) to S(0)") {
 		t.Errorf("the boxings are %q", boxings)
+	}
+}
+
+// TestPlacedItself: a tensor that to_global places itself lies so in the calls after
+// it, in eager execution and in plans.
+func TestPlacedItself(t *testing.T) {
+	p, err := program.Parse("p.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=5)\n"+
+		"x = tensor((4, 6), torch.float32, uniform(-1.0, 1.0, key=1))\na = x.to_global(placement=\"cpu[0, 1]\", sbp=\"S(1)\", itself=True)\nb = torch.exp(x)\nc = torch.relu(b)\nd = torch.neg(c)\ne = torch.tanh(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := native.New(ops.Table(), nn.Modules()).In("global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := native.Telling(t.Context(), func(s global.Step) {
+		if s.Call.Def.ID() != "clone" && !strings.Contains(fmt.Sprint(s.Signature), "S(1)") {
+			t.Errorf("%s runs by %v", s.Call.Def.ID(), s.Signature)
+		}
+	})
+	if out, err := over.Run(ctx, backend.NewJob(p)); err != nil || out.Status != backend.OK {
+		t.Fatal(err, out)
+	}
+	code, demands, err := native.New(ops.Table(), nn.Modules()).Graph(graph.Options{}).Placed(t.Context(), backend.NewJob(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := global.NewPlacement("cpu", []int{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := &global.Runtime{Placement: place, Demands: demands}
+	whole := func(*graph.Value) global.SBP { return global.Broadcast(1) }
+	for name, plan := range map[string]func() (*global.Plan, error){
+		"by calls": func() (*global.Plan, error) { return rt.Plan(code, whole) },
+		"search":   func() (*global.Plan, error) { return rt.Search(code, whole, 8) },
+	} {
+		if p, err := plan(); err != nil || strings.Count(p.String(), ":S(1) float32") < 5 {
+			t.Errorf("%s: %v\n%s", name, err, p)
+		}
+	}
+}
+
+// TestSumsOfZeros: what was computed of summands has the sign of zero that the whole has.
+func TestSumsOfZeros(t *testing.T) {
+	over, err := native.New(ops.Table(), nn.Modules()).In("global-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range 40 {
+		p, err := program.Parse("p.py", fmt.Sprintf("# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=%d)\nx = tensor((), torch.float32, [-1.0])\ny = torch.mul(x, 0)\n", seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := over.Run(t.Context(), backend.NewJob(p))
+		if err != nil || out.Status != backend.OK {
+			t.Fatal(err, out)
+		}
+		if y := real(out.Values[0].Tensor.At(0)); !math.Signbit(y) {
+			t.Fatalf("seed %d: -1 × 0 is %v", seed, y)
+		}
 	}
 }
 

@@ -249,6 +249,9 @@ func (d *draw) slotSpread(module program.Ref, name string, otherwise *spread) *s
 		if c.Target == program.ModuleToGlobal && c.Args[0] == any(module) {
 			break
 		}
+		if c.Target == program.ToGlobal && slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool { return kw.Name == program.Itself }) && d.isEntry(c.Args[0], module, name) {
+			return d.symbols[program.Ref(c.Result)].spread
+		}
 		if c.Target != "setattr" || c.Args[0] != any(module) || c.Args[1] != any(name) {
 			continue
 		}
@@ -258,6 +261,13 @@ func (d *draw) slotSpread(module program.Ref, name string, otherwise *spread) *s
 		break
 	}
 	return otherwise
+}
+
+// isEntry reports whether a value is what a module has by a name.
+func (d *draw) isEntry(v any, module program.Ref, name string) bool {
+	ref, _ := v.(program.Ref)
+	c := d.callOf(ref)
+	return c != nil && len(c.Args) == 2 && c.Args[0] == any(module) && c.Args[1] == any(name) && d.keeps(c)
 }
 
 // programSBP is an sbp of the test file as programs have it.

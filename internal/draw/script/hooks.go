@@ -17,6 +17,7 @@ var torchCalls = map[path]struct {
 	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
 	"torch.autograd.gradcheck":       {name: "gradcheck"},
+	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's
 	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"},
 	"torch.autograd.backward": {"backward", func(v starlark.Value) bool { _, several := sequence(v); return several }},

@@ -79,12 +79,3 @@ def of_matmul(input, other, transpose_a=False, transpose_b=False, alpha=1.0):
 
 
 of__C_matmul = of_matmul
-
-
-def of_hann_window(window_length, periodic=True, device=None, dtype=torch.float32, requires_grad=False, placement=None, sbp=None):
-    where = {} if placement is None else {"placement": placement, "sbp": sbp}
-    if window_length == 1:
-        return torch.ones(1, dtype=dtype, requires_grad=requires_grad, **where)
-    n = window_length if periodic else window_length - 1
-    turns = torch.arange(window_length, dtype=dtype, **where) * (2 * torch.pi / n)
-    return (0.5 - 0.5 * torch.cos(turns)).requires_grad_(requires_grad)

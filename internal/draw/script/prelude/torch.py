@@ -221,3 +221,11 @@ class DataLoader:
 
 def _stacked(samples):
     return torch.stack(list(samples)) if isinstance(samples[0], torch.Tensor) else torch.tensor(list(samples))
+
+
+def hann_window(window_length, periodic=True, dtype=torch.float32, device=None, requires_grad=False):
+    if window_length == 1:
+        return torch.ones(1, dtype=dtype, requires_grad=requires_grad)
+    n = window_length if periodic else window_length - 1
+    turns = torch.arange(window_length, dtype=dtype) * (2 * torch.pi / n)
+    return (0.5 - 0.5 * torch.cos(turns)).requires_grad_(requires_grad)
