@@ -218,11 +218,11 @@ def _test_sgd(test_case, placement, sbp, x_shape, momentum, weight_decay, learni
     init_value = np.random.uniform(size=x_shape).astype(np.float32)
 
     def train_by_oneflow():
-        x = flow.nn.Parameter(flow.tensor(init_value).to_global(placement=placement, sbp=sbp))
+        x = flow.nn.Parameter(flow.tensor(init_value).to_global(flow.placement.all("cpu"), flow.sbp.broadcast).to_global(placement=placement, sbp=sbp))
         sgd = flow.optim.SGD([{"params": [x], "lr": learning_rate, "momentum": momentum, "weight_decay": weight_decay}])
 
         def train_one_iter(grad):
-            grad_tensor = flow.tensor(grad, dtype=flow.float32, requires_grad=False).to_global(placement=placement, sbp=sbp)
+            grad_tensor = flow.tensor(grad, dtype=flow.float32, requires_grad=False, placement=placement, sbp=sbp)
             loss = flow.sum(x * grad_tensor)
             loss.backward()
             sgd.step()
