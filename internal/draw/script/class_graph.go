@@ -271,7 +271,9 @@ func (g *graphState) update() error {
 		if err := o.average(g.parts); err != nil {
 			return err
 		}
-		if err := o.step(); err != nil {
+		err := o.step()
+		o.zero = nil
+		if err != nil {
 			return err
 		}
 		if err := o.zeroGrad(); err != nil {

@@ -51,7 +51,7 @@ func (a arguments) within(param string, otherwise, low, high int) (int, error) {
 // rows is how a parameter is sharded, its rows along the first dimension of the
 // hierarchy in which all ranks have it; nil where it is not.
 func (z *zero) rows(s *symbol) (*spread, error) {
-	if z == nil || s.spread == nil {
+	if s.spread == nil {
 		return nil, nil
 	}
 	all, err := s.signature()
@@ -90,8 +90,14 @@ func (at *spread) bring(d *draw, s *symbol, itself bool) (*symbol, error) {
 
 // shardGradient has each rank reduce its own rows of a parameter's gradient.
 func (o *optimizer) shardGradient(p *optim.Param) error {
-	at, err := o.zero.rows(o.symbols[p])
-	if err != nil || at == nil || p.Grad == nil {
+	if o.zero == nil || p.Grad == nil {
+		return nil
+	}
+	at, err := o.sharded[p], error(nil)
+	if at == nil { // later steps of stage 3 find the parameter sharded
+		at, err = o.zero.rows(o.symbols[p])
+	}
+	if err != nil || at == nil {
 		return err
 	}
 	if o.zero.stage >= 3 {
@@ -111,7 +117,7 @@ func (o *optimizer) shardGradient(p *optim.Param) error {
 // parameter, and the whole of the parameter again before stage 3.
 func (o *optimizer) shardState(p *optim.Param, updated *symbol) (*symbol, error) {
 	at := o.sharded[p]
-	if at == nil {
+	if o.zero == nil || at == nil {
 		return updated, nil
 	}
 	shape, err := o.symbols[p].shape()
