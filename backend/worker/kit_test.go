@@ -250,7 +250,7 @@ func TestModulesThatChange(t *testing.T) {
 		if err != nil || got.Status != backend.OK || want.Status != backend.OK {
 			t.Fatalf("%q: %v %+v %+v", mode, err, got, want)
 		}
-			for _, s := range want.Slots {
+		for _, s := range want.Slots {
 			j := slices.IndexFunc(got.Slots, func(g backend.Slot) bool { return g.Place == s.Place })
 			if s.Part == backend.PartChange {
 				continue // it tells none: its values are what they became
