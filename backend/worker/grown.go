@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -74,3 +75,19 @@ func (p *process) used() time.Duration {
 
 // ticks are the units in a second in which Linux tells of time.
 const ticks = 100
+
+// queued returns how long threads of the process have waited for a processor; 0 where the
+// system does not tell. One that gets none does not sleep.
+func (p *process) queued() time.Duration {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.pid))
+	var sum time.Duration
+	for _, name := range tasks {
+		text, err := os.ReadFile(name)
+		if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {
+			if n, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+				sum += time.Duration(n)
+			}
+		}
+	}
+	return sum
+}

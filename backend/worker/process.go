@@ -427,11 +427,11 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 			p.kill()
 		}
 	}
-	before := p.used()
+	before, queued := p.used(), p.queued()
 	var timers []*time.Timer
-	at := func(after time.Duration, hung func(used time.Duration) bool) {
+	at := func(after time.Duration, hung func(used, queued time.Duration) bool) {
 		timers = append(timers, time.AfterFunc(after, func() {
-			if hung == nil || before >= 0 && hung(p.used()-before) {
+			if hung == nil || before >= 0 && hung(p.used()-before, p.queued()-queued) {
 				kill(after)
 			}
 		}))
@@ -439,14 +439,14 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 	if most := w.config.CaseTimeout; w.config.Asleep == 0 || before < 0 {
 		at(most, nil)
 	} else { // one that gets little of a processor has longer
-		at(most, func(used time.Duration) bool { return used < most/20 || used > most/2 })
+		at(most, func(used, queued time.Duration) bool { return used+queued < most/20 || used > most/2 })
 		at(starved*most, nil)
 	}
 	if after := w.config.Asleep; after > 0 {
-		at(after, func(used time.Duration) bool { return used < after/20 })
+		at(after, func(used, queued time.Duration) bool { return used+queued < after/20 })
 	}
 	if after := w.config.Busy; after > 0 {
-		at(after, func(used time.Duration) bool { return used > after*4/5 })
+		at(after, func(used, _ time.Duration) bool { return used > after*4/5 })
 	}
 	stop := context.AfterFunc(ctx, p.kill)
 	err := p.write(frame)

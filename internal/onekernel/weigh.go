@@ -108,6 +108,13 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		r.misaligned = !follows
 	}
 	if r.misaligned {
+		near, err := s.nearTruth(ctx, r, job)
+		if err != nil {
+			return err
+		}
+		r.misaligned = !near
+	}
+	if r.misaligned {
 		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old {
 			if old, err = s.remembers(ctx, r); err != nil {

@@ -27,6 +27,7 @@ from plumb_watch import Watch, follow, recorded, threads_of, warm
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
 EXAMPLES = 1 << 16  # elements of an example whose range is told
+BETWEEN = 3  # calls before whose backward pass another call is made
 
 class Trial(plumb_torch.Run):
     """A case whose inputs lie in memory of their own, and whose results are taken at once."""
@@ -39,6 +40,8 @@ class Trial(plumb_torch.Run):
 
     def differentiate(self, indices, cotangents):
         given = [(x, self.elements(x)) for x in self.env[:len(self.case["inputs"])]] if ON_TRIAL else ()
+        if ON_TRIAL:
+            subject.call_between()
         try:
             super().differentiate(indices, cotangents)
         except Exception:
@@ -67,6 +70,7 @@ class Subject:
         self.kernel = None
         self.room, self.watch, self.timing = Room(), Watch(SPEC["file"]), Timing(threads_of)
         self.timed = None  # the timed call whose result is that of the next one
+        self.between, self.last = 0, ((), {})  # calls between a call and its backward pass; arguments of the last call
         self.sandbox = plumb_sandbox.Sandbox(os.environ.get("PLUMB_WORKER_FOLDER"))
         if not ON_TRIAL:
             plumb_sandbox.hide()
@@ -179,6 +183,7 @@ class Subject:
         args, kwargs = self.kernel.bind(args, kwargs)
         self.timing.hold(self.kernel, args, kwargs)
         if ON_TRIAL:
+            self.last = args, kwargs
             try:
                 return self.watch.call(self.kernel, args, kwargs)
             finally:
@@ -186,6 +191,18 @@ class Subject:
                     self.watch.note("memory", text)
         v, self.watch.operators, self.watch.elements = recorded(lambda: self.kernel(*args, **kwargs))
         return v
+
+    def call_between(self):
+        """Calls a function with other values before the backward pass of a call, as two layers of one network
+        do: what it keeps for that pass is to be of the call."""
+        if self.between >= BETWEEN or SPEC["form"] not in ("function", "operator"):
+            return
+        self.between += 1
+        args, kwargs = self.last
+        try:
+            self.kernel(*[turned(v) for v in args], **{name: turned(v) for name, v in kwargs.items()})
+        except BaseException:  # it is no call that has to succeed
+            pass
 
     def trace(self, told):
         """Writes what the reference calls, given inputs of these dtypes and shapes, as a program."""
@@ -284,6 +301,13 @@ def leaves(v, gradients):
     if isinstance(v, (list, tuple)):
         return type(v)(leaves(e, gradients) for e in v)
     return v.detach().requires_grad_(gradients and (v.is_floating_point() or v.is_complex())) if isinstance(v, torch.Tensor) else v
+
+
+def turned(v):
+    """Returns an argument whose elements are those of another one's, from the last to the first."""
+    if not isinstance(v, torch.Tensor) or not (v.is_floating_point() or v.is_complex()):
+        return v
+    return v.detach().flatten().flip(0).view(v.shape).requires_grad_(v.requires_grad)
 
 
 def example(dtype, shape):

@@ -49,6 +49,7 @@ def add_block_pointers(interpreter, tl):
     except NotImplementedError:  # a version that has given them up
         pass
     except Exception:
+        pad_with_zeros(interpreter)
         return
     load, store, Handle = core.load, core.store, interpreter.TensorHandle
 
@@ -74,13 +75,10 @@ def add_block_pointers(interpreter, tl):
             return load(pointer, mask, other, cache_modifier=cache_modifier, eviction_policy=eviction_policy, volatile=volatile, _semantic=_semantic)
         ptrs, inside = pointers(pointer, boundary_check)
         element = pointer.dtype.element_ty
-        padding = None
-        if getattr(padding_option, "value", padding_option):
-            filled = np.zeros(pointer.block_shape, interpreter._get_np_dtype(element))
-            if getattr(padding_option, "value", padding_option) == "nan":
-                filled[...] = 0x7FC0 if element.is_bf16() else np.nan
-            padding = Handle(filled, element)
-        v = _semantic.builder.create_masked_load(ptrs, inside, padding, None, False)
+        filled = np.zeros(pointer.block_shape, interpreter._get_np_dtype(element))
+        if getattr(padding_option, "value", padding_option) == "nan":
+            filled[...] = 0x7FC0 if element.is_bf16() else np.nan
+        v = _semantic.builder.create_masked_load(ptrs, inside, Handle(filled, element), None, False)
         return tl.tensor(v, tl.block_type(element, pointer.block_shape))
 
     def block_store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy="", _semantic=None):
@@ -95,6 +93,18 @@ def add_block_pointers(interpreter, tl):
         f = core.builtin(f)
         for owner in (core, tl):
             setattr(owner, name, f)
+
+
+def pad_with_zeros(interpreter):
+    """Has a version's own block pointers load zeros beyond a boundary where nothing is asked for, as
+    GPUs do: whole libraries of kernels rely on it."""
+    Builder, zero = interpreter.InterpreterBuilder, interpreter._ir.PADDING_OPTION.PAD_ZERO
+    load = Builder.create_tensor_pointer_load
+
+    def create_tensor_pointer_load(self, ptr, boundary_check, padding_option, *rest):
+        return load(self, ptr, boundary_check, zero if padding_option is None else padding_option, *rest)
+
+    Builder.create_tensor_pointer_load = create_tensor_pointer_load
 
 
 # Inline assembly.

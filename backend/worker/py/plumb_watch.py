@@ -6,13 +6,16 @@ Everything that is used here is taken before the kernel's file is imported.
 import builtins
 import contextlib
 import ctypes
+import datetime
 import gc
 import os
 import random
 import sys
 import threading
 import time
+import timeit
 import traceback
+import types
 
 import torch
 import torch.nn.functional
@@ -55,6 +58,7 @@ TELLING = 32  # elements of a result that say something by being the same
 GRACE = 100  # milliseconds in which a pool's thread that has given its result comes to wait again
 HOUR = 3600  # seconds that the clock goes on between calls
 KEPT = 3  # calls whose results are looked at again
+ENDINGS = (SystemExit, KeyboardInterrupt, GeneratorExit)  # by which a harness ends that catches Exception
 
 
 class Recorder(TorchDispatchMode):
@@ -126,10 +130,13 @@ class Clock:
     """Has Python's clocks go on by hours between calls, and tells who reads them: an
     honest kernel that does takes differences within a call."""
 
-    def __init__(self, asked):
+    def __init__(self, asked, calendar):
         self.ahead, self.asked = 0, asked
         for name in CLOCKS:
             setattr(time, name, self.of(name, getattr(time, name), 10 ** 9 if name.endswith("_ns") else 1))
+        timeit.default_timer = time.perf_counter
+        if calendar:  # a class that is no longer the one of its name cannot be pickled
+            datetime.datetime = self.calendar()
 
     def of(self, name, read, unit):
         def clock():
@@ -137,6 +144,48 @@ class Clock:
             return read() + self.ahead * unit
 
         return clock
+
+    def calendar(watched):
+        """Returns a class in the place of datetime's, whose now is by the same clock."""
+        real = datetime.datetime
+
+        class Known(type):
+            def __instancecheck__(cls, v):
+                return isinstance(v, real)
+
+            def __subclasscheck__(cls, c):
+                return issubclass(c, real)
+
+            def __call__(cls, *args, **kwargs):
+                return real(*args, **kwargs) if cls is Calendar else super().__call__(*args, **kwargs)
+
+        class Calendar(real, metaclass=Known):
+            @classmethod
+            def now(cls, tz=None):
+                watched.asked("datetime.now")
+                return real.now(tz) + datetime.timedelta(seconds=watched.ahead)
+
+            @classmethod
+            def utcnow(cls):
+                watched.asked("datetime.utcnow")
+                return real.utcnow() + datetime.timedelta(seconds=watched.ahead)
+
+            today = now
+
+        Calendar.__name__ = Calendar.__qualname__ = real.__name__
+        return Calendar
+
+
+class Looked(types.ModuleType):
+    """A module of the judge's, which tells when a kernel looks into it."""
+
+    watch = None
+
+    def __getattribute__(self, name):
+        watch = Looked.watch
+        if watch is not None and watch.on and os.path.realpath(getframe(1).f_code.co_filename) == watch.file:
+            watch.note("spies", "looks into a module of its judge's")
+        return types.ModuleType.__getattribute__(self, name)
 
 
 class Watch:
@@ -147,7 +196,7 @@ class Watch:
         self.sealed, self.builds, self.elements = False, "", 0
         self.ghosts, self.same, self.copied = 0, 0, False
         self.elsewhere = []  # operators of other threads
-        self.clock = Clock(self.asks)
+        self.clock = Clock(self.asks, mentions(self.file, b"datetime"))
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -195,12 +244,15 @@ class Watch:
 
     def asks(self, name):
         if self.on and self.sealed and os.path.realpath(getframe(2).f_code.co_filename) == self.file:
-            self.note("clock", "reads time.%s" % name)
+            self.note("clock", "reads %s" % (name if "." in name else "time." + name))
 
     # The import of the kernel's file.
 
     def imports(self):
         self.known = functions()
+        Looked.watch = self
+        for m in [sys.modules["__main__"], *filter(ours, list(sys.modules.values()))]:
+            m.__class__ = Looked
         self.on = True
         return len(threads_of())
 
@@ -252,8 +304,8 @@ class Watch:
         except BaseException as e:
             self.on = False
             self.note("raises", self.told(e))
-            if isinstance(e, SystemExit):
-                self.note("exits", "ends its process instead of returning: SystemExit")
+            if isinstance(e, ENDINGS):
+                self.note("exits", "ends its process instead of returning: %s" % type(e).__name__)
             if not isinstance(e, Exception):
                 raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
             raise
@@ -332,6 +384,14 @@ class Watch:
         return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, lines[-1].line) if lines else text
 
 
+def mentions(file, word):
+    try:
+        with open(file, "rb") as f:
+            return word in f.read()
+    except OSError:
+        return False
+
+
 FUNCTION = type(lambda: None)
 HERE = os.path.dirname(os.path.realpath(__file__))
 
@@ -353,9 +413,12 @@ def functions():
 
 
 def installed(f):
-    """Tells whether a function is of an installed package, some of which load parts of themselves late."""
-    code = getattr(getattr(f, "__wrapped__", f), "__code__", None)
-    return code is not None and "site-packages" in code.co_filename or getattr(f, "__module__", None) is not None and str(f.__module__).split(".")[0] == "torch"
+    """Tells whether a function is of an installed package, some of which load parts of themselves late. What a
+    kernel's function says of its module, or which one it says to wrap, is its own word."""
+    code = getattr(f, "__code__", None)
+    if code is not None:
+        return any(p in code.co_filename for p in PACKAGES)
+    return str(getattr(f, "__module__", None)).split(".")[0] == "torch"
 
 
 OWN = set()  # code of ours that stands below a thread's
