@@ -84,7 +84,7 @@ var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
 	{-1, Usual, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {5, ZeroRows, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
-	{1, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Usual, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
+	{1, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
 // long is the size of a symbol in focus with which a tensor has more elements than 16

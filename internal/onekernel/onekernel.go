@@ -500,6 +500,9 @@ func (s *Session) run(ctx context.Context) error {
 			turn, warm = 0, true
 		}
 		for _, n := range twins(turn) {
+			if s.enough() {
+				break
+			}
 			t, err := s.maker.twin(c, n)
 			if err == nil {
 				_, err = s.keep(ctx, t)

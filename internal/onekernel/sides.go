@@ -87,13 +87,13 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 // done nothing, or computed, all the while.
 const asleep, busy = 5, 3
 
-// hangs says when a call hangs before its time is over: not the first one, which may
-// compile, nor any of a kernel that builds in calls.
+// hangs says when a call hangs: before its time is over, but for the first one, which may
+// compile, and those of a kernel that builds in calls; after it, where the processor is
+// others' meanwhile.
 func (s *Session) hangs() {
 	if len(s.outcomes) == 0 || s.sandbox.builds != "" {
-		return
-	}
-	if s.launches() { // one program of Triton's interpreter may take seconds
+		s.kernel.Hung(s.cfg.Timeout, 0)
+	} else if s.launches() { // one program of Triton's interpreter may take seconds
 		s.kernel.Hung(s.cfg.Timeout/asleep, 0)
 	} else {
 		s.kernel.Hung(s.cfg.Timeout/asleep, s.cfg.Timeout/busy)
