@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"plumb/backend"
+	"plumb/backend/beside"
 	"plumb/backend/derive"
 	"plumb/backend/native"
 	"plumb/backend/recorded"
@@ -49,7 +51,10 @@ type Set struct {
 	Memory  int64         // bytes of address space of a worker; 0 for no limit
 	Growth  int64         // bytes that a worker may take beyond those at its start; 0 for no limit
 	Sandbox bool          // workers have no network, and one folder to write to
-	Int32s  bool          // native takes indices of int32 wherever it takes int64
+	// Beside starts a process that serves native, whose name is added, for each instance;
+	// nil for none: native runs in this process.
+	Beside []string
+	Int32s bool // native takes indices of int32 wherever it takes int64
 
 	mu    sync.Mutex
 	onSim *op.Table           // Table with kernels of the simulated device
@@ -116,6 +121,15 @@ func (s *Set) native(of Spec) (func() (backend.Backend, error), error) {
 	}
 	if _, err := open(); err != nil {
 		return nil, &Error{err}
+	}
+	if s.Beside != nil {
+		return func() (backend.Backend, error) {
+			b, err := beside.Open(beside.Config{Command: append(slices.Clone(s.Beside), of.String()), Called: os.Args[0], Timeout: s.Timeout})
+			if err != nil {
+				return nil, err
+			}
+			return b, nil
+		}, nil
 	}
 	return open, nil
 }

@@ -173,14 +173,26 @@ func (k *siege) serveAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// finish waits for the end of the campaign.
+// stall is how long a campaign may be without another case.
+const stall = 10 * time.Minute
+
+// finish waits for the end of the campaign, for as long as it gets on.
 func (k *siege) finish(ctx context.Context) error {
-	select {
-	case <-k.server.done:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(10 * time.Minute):
-		return fmt.Errorf("the campaign does not end:\n%s", k.server.out)
+	cases, since := 0, time.Now()
+	for over := false; !over; {
+		select {
+		case <-k.server.done:
+			over = true
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(stall / 20):
+			if now, err := k.counts(ctx, "killed.db"); err == nil && now.Cases > cases {
+				cases, since = now.Cases, time.Now()
+			}
+			if time.Since(since) > stall {
+				return fmt.Errorf("the campaign does not end: no case after %d within %s", cases, stall)
+			}
+		}
 	}
 	if code := k.server.cmd.ProcessState.ExitCode(); code != exitAligned && code != exitFindings {
 		return fmt.Errorf("the coordinator ends with %d:\n%s", code, k.server.out)

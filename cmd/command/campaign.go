@@ -35,7 +35,7 @@ with the counts that it would have had.
 Its cases are those of plumb.toml (sources, subjects and all flags: plumb config
 campaign run), or of the arguments: test files and folders, ops:PATTERN,
 opinfo:PATTERN, graphs, suites.`,
-	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignFindings(), newCampaignServe(), newCampaignJudge())
+	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignFindings(), newCampaignServe(), newCampaignJudge(), newCampaignNative())
 }
 
 // campaignRun is plumb campaign run.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"plumb/backend"
+	"plumb/backend/beside"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
@@ -232,7 +230,7 @@ type judgeProcess struct {
 	in      io.Closer
 	say     *json.Encoder
 	heard   chan judgeMessage
-	printed lastText
+	printed beside.LastText
 	dead    bool
 	last    *store.Case // what its case is if it says nothing more
 }
@@ -248,7 +246,7 @@ func (a *apart) start(ctx context.Context) (*judgeProcess, error) {
 	p.cmd.Args[0] = os.Args[0]
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
 	p.cmd.WaitDelay = 5 * time.Second
-	p.printed.log = a.log
+	p.printed.Log = a.log
 	p.cmd.Stderr = &p.printed
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -310,7 +308,7 @@ func (p *judgeProcess) lost() error {
 	for range p.heard {
 	}
 	_ = p.cmd.Wait()
-	return &deathError{p.printed.how(p.cmd.ProcessState.String())}
+	return &deathError{p.printed.How(p.cmd.ProcessState.String())}
 }
 
 // end lets the process end by itself, and waits for it.
@@ -318,57 +316,6 @@ func (p *judgeProcess) end() {
 	if !p.dead {
 		_ = p.lost()
 	}
-}
-
-// lastText hands on what a process prints until it dies, and keeps the last of it.
-type lastText struct {
-	log  io.Writer
-	mu   sync.Mutex
-	text []byte
-	died bool
-}
-
-// lastSize is how much is kept.
-const lastSize = 64 << 10
-
-// Write never fails.
-func (l *lastText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.text = append(l.text, b...); !l.died {
-		if l.died = l.death() >= 0; !l.died {
-			_, _ = l.log.Write(b)
-		}
-	}
-	if extra := len(l.text) - lastSize; extra > 0 && !l.died {
-		l.text = append(l.text[:0], l.text[extra:]...)
-	}
-	l.text = l.text[:min(len(l.text), lastSize)]
-	return len(b), nil
-}
-
-// death is where the line begins with which a Go program says what ends it; -1 where
-// there is none.
-func (l *lastText) death() int {
-	for _, sign := range []string{"fatal error: ", "panic: ", "SIGSEGV: "} {
-		if bytes.HasPrefix(l.text, []byte(sign)) {
-			return 0
-		}
-		if at := bytes.Index(l.text, []byte("\n"+sign)); at >= 0 {
-			return at + 1
-		}
-	}
-	return -1
-}
-
-// how says how a process ended that has the state.
-func (l *lastText) how(state string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at := l.death(); at >= 0 {
-		return backend.Printable(string(l.text[at:]), mostReason)
-	}
-	return state
 }
 
 // newCampaignJudge is the command of such a process, which nobody types.

@@ -45,7 +45,7 @@ forward and backward on the reference and on the candidates, and are compared.`,
 	s.subjects.register(cmd)
 	s.judging.register(cmd)
 	s.reports.register(cmd)
-	return cmd
+	return guarded(cmd)
 }
 
 func runGraphs(ctx context.Context, s *session) error {

@@ -61,15 +61,26 @@ func Main(table *op.Table, err error) {
 	os.Exit(run())
 }
 
-// run runs the command line and returns its exit code.
+// run runs the command line and returns its exit code, in another process where the
+// command has a guard.
 func run() int {
+	root := newRoot()
+	if code, done := guard(root, os.Args[1:]); done {
+		return code
+	}
+	thisProcess = underGuard()
+	code := runHere(root)
+	thisProcess.ends()
+	return code
+}
+
+func runHere(root *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, endSoon)
 	collectLess()
 	scratch.Sweep()
 	out := &stdout{file: os.Stdout}
-	root := newRoot()
 	root.SetOut(out)
 	cmd, err := root.ExecuteContextC(ctx)
 	err = out.lost(err)
@@ -99,10 +110,16 @@ const grace = time.Second
 func endSoon() {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-	select {
-	case <-again:
-	case <-time.After(grace):
+	first, over := time.Now(), time.After(grace)
+	for waits := true; waits; {
+		select {
+		case <-again:
+			waits = isEcho(first)
+		case <-over:
+			waits = false
+		}
 	}
+	thisProcess.ends()
 	fmt.Fprintln(os.Stderr, "plumb:", errInterrupted.err)
 	os.Exit(exitFault)
 }

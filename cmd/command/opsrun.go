@@ -62,7 +62,7 @@ calls that break one rule, which both sides have to refuse.`,
 	r.reports.register(cmd)
 	r.picking.restrict(cmd)
 	bars(cmd, "for", "number")
-	return cmd
+	return guarded(cmd)
 }
 
 // chooses adds the flags that choose among the operators' cases.

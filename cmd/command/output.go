@@ -24,9 +24,11 @@ func (o *stdout) Write(b []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
-	n, err := o.file.Write(b)
+	left := thisProcess.fresh(b)
+	n, err := o.file.Write(left)
 	o.err = err
-	return n, err
+	thisProcess.printed()
+	return n + len(b) - len(left), err
 }
 
 // WriteString is Write of a text.

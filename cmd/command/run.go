@@ -72,7 +72,7 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 	r.reports.register(cmd)
 	r.picking.restrict(cmd)
 	bars(cmd, "for", "number")
-	return cmd
+	return guarded(cmd)
 }
 
 func (r *runCommand) run(ctx context.Context, args []string) error {

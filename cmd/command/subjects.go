@@ -72,7 +72,7 @@ func (s *subjects) specs() []string {
 func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback bool, log io.Writer) (*campaign.Config, error) {
 	s.leave()
 	s.set.Table, s.set.Python, s.set.Imports, s.set.Timeout = ops.Table(), s.python, s.imports, timeout
-	s.set.Sandbox = s.sandbox
+	s.set.Sandbox, s.set.Beside = s.sandbox, thisProcess.servesNative()
 	given := s.reference != ""
 	if !given {
 		s.reference = defaultReference

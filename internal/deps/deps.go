@@ -35,8 +35,9 @@ backend/worker/diopi:       tensor op nn program backend backend/worker internal
 internal/refusal:            backend
 backend/recorded:           tensor program backend internal/safetensors internal/refusal
 backend/derive:             tensor op program graph nn backend internal/interp
-backend/open:               internal/spell op nn backend backend/derive backend/native backend/worker backend/worker/diopi backend/recorded baselines device/sim tensor
+backend/open:               internal/spell op nn backend backend/derive backend/native backend/worker backend/worker/diopi backend/recorded baselines device/sim tensor backend/beside
 internal/draw/script:       global nn tensor internal/draw/choice op program internal/draw/gen backend ops optim
+backend/beside:             tensor program backend
 conform:                    op ops nn program tensor backend backend/native baselines internal/judge internal/judge/verdict internal/conform/baseline internal/conform/config internal/conform/diopi
 internal/conform/config:    internal/spell
 internal/conform/diopi:     tensor program internal/draw/choice internal/conform/config
@@ -81,7 +82,7 @@ internal/publish:           internal/module
 internal/where:             internal/module
 internal/gotest:            internal/find/shrink internal/find/finding op nn program backend backend/open backend/recorded internal/campaign internal/campaign/report internal/judge internal/judge/verdict
 internal/onekernel:         internal/spell internal/campaign/report/picture tensor internal/draw/choice internal/draw/opcase op ops nn program backend backend/worker internal/judge internal/judge/compare internal/judge/verdict internal/stopwatch
-cmd/command:                global internal/opcheck internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store internal/campaign/pages suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi internal/stopwatch internal/conform/telling internal/campaign/report/page internal/project internal/campaign/ledger internal/campaign/fleet internal/wheel internal/typed internal/parquet
+cmd/command:                global internal/opcheck internal/scratch internal/onekernel internal/campaign/drive tensor internal/draw/choice op internal/draw/opcase internal/gradcheck internal/campaign/coverage graph internal/eager ops nn program backend backend/open backend/beside backend/native backend/worker backend/recorded internal/draw/script internal/judge internal/judge/compare internal/judge/proof internal/judge/reffaults internal/judge/verdict internal/campaign internal/judge/margins internal/find/shrink internal/find/finding internal/find/accepted internal/find/bundle internal/campaign/report internal/campaign/store internal/campaign/pages suites baselines internal/kernel internal/mutants internal/spell conform internal/conform/baseline internal/module internal/conform/config internal/conform/diopi internal/stopwatch internal/conform/telling internal/campaign/report/page internal/project internal/campaign/ledger internal/campaign/fleet internal/wheel internal/typed internal/parquet
 internal/foreign:           tensor op internal/autograd
 internal/wheel:
 cmd/shared:                 tensor op internal/foreign
