@@ -313,6 +313,7 @@ func (w *Writer) Commit(done []Done, parts []Part, more []Unit) error {
 	if err != nil { // nothing of it is written
 		w.batch, w.counts, w.next, w.names = w.batch[:0], Counts{}, before, interner{}
 		clear(w.totals)
+		clear(w.digests)
 	}
 	return err
 }
@@ -362,6 +363,7 @@ func (w *Writer) insertUnits(ctx context.Context, tx *sql.Tx, units []Unit) erro
 
 // Join goes on with the run of a campaign.
 func (s *Store) Join(c *Campaign) *Writer {
+	_ = s.own(c.ID) // else it is under way until it is silent for long
 	w := newWriter(s, c.ID)
 	w.next = -1
 	w.spent = time.Duration(c.Elapsed * float64(time.Second))

@@ -98,10 +98,10 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestLaterTables: files of versions 2 and 3 keep their runs and findings, and gain
+// TestLaterTables: files of versions 2 to 4 keep their runs and findings, and gain
 // what is rolled up of them, and campaigns.
 func TestLaterTables(t *testing.T) {
-	for version, lacks := range map[int][]object{2: slices.Concat(campaignTables, rollupTables), 3: rollupTables} {
+	for version, lacks := range map[int][]object{2: slices.Concat(campaignTables, rollupTables, digestTables), 3: slices.Concat(rollupTables, digestTables), 4: digestTables} {
 		path := filepath.Join(t.TempDir(), "x.db")
 		s, err := Open(path)
 		if err != nil {
@@ -133,6 +133,9 @@ func TestLaterTables(t *testing.T) {
 			}
 			if got := rollupRows(t, s); !cmp.Equal(got, want) {
 				t.Error(version, cmp.Diff(want, got))
+			}
+			if o, err := s.Diff(1, 2, func(c *Change) error { return fmt.Errorf("%+v", c) }); err != nil || o != (Overlap{Common: 1, OnlyAfter: 1}) {
+				t.Error(version, o, err)
 			}
 			if _, err := s.Campaign("last"); err == nil || !strings.Contains(err.Error(), "has no campaign") {
 				t.Error(err)

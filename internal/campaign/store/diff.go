@@ -39,11 +39,18 @@ func kindOf(a, b string) string {
 // Overlap is how many cases two runs have.
 type Overlap struct{ Common, OnlyBefore, OnlyAfter int }
 
-// sides are the cases of two runs, each with the worst of its modes before and after:
-// 5 bits of outcome, 25 of verdict and 33 of n, so that the largest is the worst, and
-// one pass over both runs is enough. A case is the same in two runs where its program is.
-const sides = `SELECT max(iif(run = ?1, (outcome << 58) | (verdict << 33) | n, NULL)) AS a, max(iif(run = ?2, (outcome << 58) | (verdict << 33) | n, NULL)) AS b
-	FROM cases WHERE run IN (?1, ?2) GROUP BY test, name, variant, number, coalesce(program, x''), subject`
+// sides are the cases of two runs in the tests that are unlike, each with the worst of
+// its modes before and after: 5 bits of outcome, 25 of verdict and 33 of n, so that the
+// largest is the worst. A case is the same in two runs where its program is. Where the
+// tests are scattered over the runs, all cases are read once instead.
+func sides(scattered bool) string {
+	from := `(SELECT d.run AS r, d.test AS t, d.subject AS s, d.first AS f, d.last AS l FROM ` + unlike + `) CROSS JOIN cases WHERE run = r AND n BETWEEN f AND l AND test = t AND subject = s`
+	if scattered {
+		from = `cases WHERE run IN (?1, ?2) AND (test, subject) IN (SELECT d.test, d.subject FROM ` + unlike + `)`
+	}
+	return `SELECT max(iif(run = ?1, (outcome << 58) | (verdict << 33) | n, NULL)) AS a, max(iif(run = ?2, (outcome << 58) | (verdict << 33) | n, NULL)) AS b
+	FROM ` + from + ` GROUP BY test, name, variant, number, coalesce(program, x''), subject`
+}
 
 const (
 	sideVerdict = `>> 33 & 0x1ffffff`
@@ -54,7 +61,14 @@ const (
 // first, then what is no longer judged, then what passes newly, each in the order
 // of the later run.
 func (s *Store) Diff(before, after int64, each func(*Change) error) (o Overlap, err error) {
-	err = s.query(`WITH sides AS MATERIALIZED (`+sides+`), changes AS (
+	if o, err = s.alike(before, after); err != nil {
+		return o, err
+	}
+	scattered, err := s.scattered(before, after)
+	if err != nil {
+		return o, err
+	}
+	err = s.query(`WITH sides AS MATERIALIZED (`+sides(scattered)+`), changes AS (
 			SELECT -1 AS kind, -1 AS at, count(a) + count(b) - count(*) AS a, count(*) - count(b) AS b, count(*) - count(a) AS more FROM sides
 			UNION ALL SELECT `+kindOf("(a >> 58)", "(b >> 58)")+`, b `+sideN+`, a `+sideVerdict+`, b `+sideVerdict+`, 0 FROM sides WHERE a `+sideVerdict+` <> b `+sideVerdict+`)
 		SELECT kind, changes.a, changes.b, more, coalesce(`+name("test")+`, ''), coalesce(`+name("name")+`, ''), coalesce(`+name("variant")+`, ''), coalesce(number, 0), lower(hex(program)), coalesce(`+name("subject")+`, ''),
@@ -67,7 +81,7 @@ func (s *Store) Diff(before, after int64, each func(*Change) error) (o Overlap, 
 			return err
 		}
 		if kind < 0 {
-			o = Overlap{x, y, more}
+			o = Overlap{o.Common + x, o.OnlyBefore + y, o.OnlyAfter + more}
 			return nil
 		}
 		c.Kind = changes[kind]

@@ -65,11 +65,14 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err // another process has done it
 		}
 		if version > 1 {
-			made := rollupTables
+			var texts []string
 			if version == 2 {
-				made = slices.Concat(campaignTables, rollupTables)
+				texts = textsOf(campaignTables)
 			}
-			return execute(ctx, tx, slices.Concat(textsOf(made), rollUp, marks()))
+			if version <= 3 {
+				texts = slices.Concat(texts, textsOf(rollupTables), rollUp)
+			}
+			return execute(ctx, tx, slices.Concat(texts, textsOf(digestTables), []string{digestAll}, marks()))
 		}
 		err := execute(ctx, tx, append([]string{`ALTER TABLE runs RENAME TO runs1`, `ALTER TABLE results RENAME TO results1`}, statements()...))
 		if err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // rollupTables are those that version 3 has not: what pages ask often, kept with
@@ -73,33 +74,80 @@ func (w *Writer) addLatest(ctx context.Context, tx *sql.Tx, key total, name, sub
 }
 
 // Delete deletes a run with all that it has. Its number is given to no other, and
-// findings keep theirs, whose first and last runs are those that are left.
+// findings keep theirs, whose first and last runs are those that are left. The run is
+// gone at once; its cases go piece by piece, so that others write meanwhile, and where
+// that is interrupted the next Delete or Vacuum removes what is left.
 func (s *Store) Delete(run int64) error {
 	ctx := context.Background()
-	err := s.transaction(ctx, func(tx *sql.Tx) error {
-		findings, err := integers(ctx, tx, `SELECT finding FROM sightings WHERE run = ?`, run)
-		if err != nil {
+	err := s.unbound(ctx, func() error {
+		if err := s.transaction(ctx, func(tx *sql.Tx) error { return forget(ctx, tx, run) }); err != nil {
 			return err
 		}
-		for _, text := range []string{
-			`INSERT INTO gone (run) SELECT id FROM runs WHERE id = ?1`,
-			`DELETE FROM runs WHERE id = ?1`, // and what refers to it
-			`DELETE FROM latest WHERE run = ?1 AND NOT EXISTS (` + ofLatest + `)`,
-			`UPDATE latest SET run = (SELECT max(t.run) FROM (` + ofLatest + `) t) WHERE run = ?1`,
-		} {
-			if _, err := tx.ExecContext(ctx, text, run); err != nil {
-				return err
-			}
-		}
-		for _, f := range findings {
-			if err := span(ctx, tx, f); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.sweep(ctx)
 	})
 	if err != nil {
 		return s.fail("delete a run", err)
+	}
+	return nil
+}
+
+// unbound does something while rows may refer to a run that is gone.
+func (s *Store) unbound(ctx context.Context, do func() error) error {
+	if _, err := s.conn.ExecContext(ctx, `PRAGMA foreign_keys = 0`); err != nil {
+		return err
+	}
+	err := do()
+	_, err2 := s.conn.ExecContext(ctx, `PRAGMA foreign_keys = 1`)
+	return errors.Join(err, err2)
+}
+
+// ofRun are the tables with rows of a run beside those of cases.
+var ofRun = []string{"subjects", "recordings", "totals", "sightings", "campaigns", "specs", "parts", "units", "progress", "digests"}
+
+// ofCases are the tables with a row of a case.
+var ofCases = []string{"details", "cases"}
+
+// forget removes all of a run but its cases.
+func forget(ctx context.Context, tx *sql.Tx, run int64) error {
+	findings, err := integers(ctx, tx, `SELECT finding FROM sightings WHERE run = ?`, run)
+	if err != nil {
+		return err
+	}
+	texts := []string{`INSERT INTO gone (run) SELECT id FROM runs WHERE id = ?1`}
+	for _, table := range ofRun {
+		texts = append(texts, `DELETE FROM `+table+` WHERE run = ?1`)
+	}
+	texts = append(texts, `DELETE FROM runs WHERE id = ?1`,
+		`DELETE FROM latest WHERE run = ?1 AND NOT EXISTS (`+ofLatest+`)`,
+		`UPDATE latest SET run = (SELECT max(t.run) FROM (`+ofLatest+`) t) WHERE run = ?1`)
+	for _, text := range texts {
+		if _, err := tx.ExecContext(ctx, text, run); err != nil {
+			return err
+		}
+	}
+	for _, f := range findings {
+		if err := span(ctx, tx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piece is how many rows a transaction of sweep removes.
+const piece = 50_000
+
+// sweep removes the cases of runs that are gone.
+func (s *Store) sweep(ctx context.Context) error {
+	for _, table := range ofCases {
+		for removed := int64(piece); removed == piece; {
+			done, err := s.conn.ExecContext(ctx, `DELETE FROM `+table+` WHERE (run, n) IN (SELECT c.run, c.n FROM gone CROSS JOIN `+table+` c WHERE c.run = gone.run LIMIT ?)`, piece)
+			if err != nil {
+				return err
+			}
+			if removed, err = done.RowsAffected(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

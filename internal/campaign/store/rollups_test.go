@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,7 +114,7 @@ func TestDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, table := range []string{"runs", "cases", "details", "totals", "subjects", "sightings", "progress", "latest", "spans"} {
+	for _, table := range []string{"runs", "cases", "details", "totals", "subjects", "sightings", "progress", "latest", "spans", "digests"} {
 		if n, err := s.count(`SELECT count(*) FROM ` + table); err != nil || n > 0 {
 			t.Errorf("%s has %d rows, %v", table, n, err)
 		}
@@ -125,6 +128,38 @@ func TestDelete(t *testing.T) {
 	}
 	if got, want := rollupRows(t, s), rolledUp(t, s); !cmp.Equal(got, want) {
 		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// TestDeleteGoesOn: a run whose deletion was interrupted is gone, and the next one, or
+// Vacuum, removes its cases; every table with rows of runs is looked at.
+func TestDeleteGoesOn(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	ctx := context.Background()
+	for _, o := range tables {
+		if of := strings.Contains(o.text, "REFERENCES runs") || strings.Contains(o.text, "REFERENCES campaigns"); of && !slices.Contains(slices.Concat(ofRun, ofCases), o.name) {
+			t.Errorf("no deletion knows the table %s", o.name)
+		}
+	}
+	sighted(t, s, []string{"a", "b"}, []string{"a"}, []string{"b"})
+	for i, over := range []func() error{func() error { return s.Delete(3) }, s.Vacuum} {
+		gone := int64(i + 1)
+		err := s.unbound(ctx, func() error { return s.transaction(ctx, func(tx *sql.Tx) error { return forget(ctx, tx, gone) }) })
+		left, err2 := s.count(`SELECT count(*) FROM cases WHERE run = ?`, gone)
+		if err != nil || err2 != nil || left == 0 || s.Check() != nil {
+			t.Fatal(left, err, err2, s.Check())
+		}
+		if _, err := s.Run(fmt.Sprint(gone)); err == nil {
+			t.Error("it is there")
+		}
+		if err := over(); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range ofCases {
+			if n, err := s.count(`SELECT count(*) FROM `+table+` WHERE run = ?`, gone); err != nil || n > 0 {
+				t.Errorf("%s has %d rows, %v", table, n, err)
+			}
+		}
 	}
 }
 
@@ -178,6 +213,39 @@ func TestRollups(t *testing.T) {
 	}
 	if got, want := rollupRows(t, s), rolledUp(t, s); !cmp.Equal(got, want) || len(got["spans"]) != 2 {
 		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// TestKilledRuns: a run whose process is gone is not under way, one that another
+// machine writes is until it is silent for long.
+func TestKilledRuns(t *testing.T) {
+	if thisProcess() == "" {
+		t.Skip("the system does not tell of processes")
+	}
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	w, err := s.Begin(exampleRun())
+	if err != nil {
+		t.Fatal(err)
+	}
+	where, pid, began := bootID(), os.Getpid(), beginning(os.Getpid())
+	for process, want := range map[string]string{
+		thisProcess(): "under way", "": "under way",
+		fmt.Sprintf("%s %d %s0", where, pid, began): "killed", fmt.Sprintf("%s %d %s", where, 1<<22+1, began): "killed",
+		fmt.Sprintf("another %d %s0", pid, began): "under way",
+	} {
+		if _, err := s.conn.ExecContext(context.Background(), `UPDATE runs SET environment = json_set(environment, '$.process', ?)`, process); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Run("last")
+		if err != nil || r.End() != want || r.Environment[owner] != "" || r.Environment["os"] != exampleRun().Environment["os"] {
+			t.Errorf("%q: %s, want %s; %v, %v", process, r.End(), want, r.Environment, err)
+		}
+	}
+	if err := s.own(w.ID); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run("last"); err != nil || !r.Going() {
+		t.Error(r, err)
 	}
 }
 

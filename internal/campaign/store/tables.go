@@ -7,10 +7,11 @@ import (
 
 // Version is the version of the tables that this package writes and the newest
 // that it reads. It is the file's user_version.
-const Version = 4
+const Version = 5
 
 var (
-	tables  = slices.Concat(tables3, rollupTables)
+	tables  = slices.Concat(tables4, digestTables)
+	tables4 = slices.Concat(tables3, rollupTables)
 	tables3 = slices.Concat(tables2, campaignTables)
 )
 
@@ -134,6 +135,8 @@ func tablesOf(version int) []object {
 		return tables2
 	case 3:
 		return tables3
+	case 4:
+		return tables4
 	case Version:
 		return tables
 	}

@@ -25,7 +25,8 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkCounts(
 		`SELECT r.id, passed + failed + unsupported + skipped + unrecorded, (SELECT count(*) FROM cases WHERE run = r.id) FROM runs r`, "run %d counts %d cases and has %d"),
 		s.checkCounts(`SELECT run, sum(cases), (SELECT count(*) FROM cases c WHERE c.run = u.run) FROM units u GROUP BY run`, "the units of campaign %d have %d cases, and it has %d"),
-		s.checkCounts(`SELECT run, count(*), sum(EXISTS (SELECT 1 FROM names WHERE id = c.test) AND EXISTS (SELECT 1 FROM names WHERE id = c.subject)) FROM cases c GROUP BY run`, "run %d has %d cases, and names for %d"))
+		s.checkCounts(`SELECT run, count(*), sum(EXISTS (SELECT 1 FROM names WHERE id = c.test) AND EXISTS (SELECT 1 FROM names WHERE id = c.subject)) FROM cases c WHERE run NOT IN (SELECT run FROM gone) GROUP BY run`, "run %d has %d cases, and names for %d"))
+	errs = append(errs, s.checkCounts(`SELECT r.id, passed + failed + unsupported + skipped + unrecorded, (SELECT coalesce(sum(records), 0) FROM digests WHERE run = r.id) FROM runs r`, "run %d counts %d cases and has digests of %d"))
 	errs = append(errs, s.checkCounts(`SELECT finding, runs, (SELECT count(*) FROM sightings s WHERE s.finding = p.finding) FROM spans p`, "finding %d was seen in %d runs, and there are %d"))
 	if err := errors.Join(errs...); err != nil {
 		return s.fail("check", err)
@@ -60,6 +61,9 @@ func (s *Store) Free() (share float64, err error) {
 
 // Vacuum gives the room of what was deleted back to the file system.
 func (s *Store) Vacuum() error {
+	if err := s.unbound(context.Background(), func() error { return s.sweep(context.Background()) }); err != nil {
+		return s.fail("vacuum", err)
+	}
 	for _, text := range []string{`VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
 		if _, err := s.conn.ExecContext(context.Background(), text); err != nil {
 			return s.fail("vacuum", err)

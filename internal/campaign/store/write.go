@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -38,6 +40,8 @@ type Run struct {
 	Subjects    []Subject         `json:"subjects"`            // the reference first
 	Recording   *Recording        `json:"recording,omitempty"` // of conform run
 	Counts
+	// Process is the one that writes it; "" where that is not known.
+	Process string `json:"-"`
 }
 
 // Subject is the reference or a candidate of a run.
@@ -68,9 +72,28 @@ func (r *Run) Candidates() []Subject { return r.Subjects[min(1, len(r.Subjects))
 // silence is how long a run that is under way writes nothing at most.
 const silence = 10 * time.Minute
 
-// Going reports whether the run is under way: it has not ended, and wrote
-// something not long ago.
-func (r *Run) Going() bool { return r.Doing != "" && time.Since(r.Written) < silence }
+// Going reports whether the run is under way: it has not ended, wrote something not
+// long ago, and its process is not known to be gone.
+func (r *Run) Going() bool {
+	return r.Doing != "" && time.Since(r.Written) < silence && !isGone(r.Process)
+}
+
+// owner is the key of a run's environment under which the store keeps its process.
+const owner = "process"
+
+// owned is an environment with the process that writes the run.
+func owned(environment map[string]string) map[string]string {
+	process := thisProcess()
+	if process == "" {
+		return environment
+	}
+	all := maps.Clone(environment)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[owner] = process
+	return all
+}
 
 // End says how the run ended.
 func (r *Run) End() string {
@@ -212,7 +235,10 @@ type Writer struct {
 	counts Counts // of what is not written yet
 	totals map[total]*sums
 	told   map[latestKey]bool // that this run has them
-	doing  string
+
+	digests  map[[2]string]*digest
+	lastCase caseKey
+	doing    string
 }
 
 // The first stages of a run.
@@ -242,10 +268,14 @@ func (s *Store) insertRun(ctx context.Context, tx *sql.Tx, r *Run) error {
 	if r.Exit != nil {
 		exit = *r.Exit
 	}
+	environment := r.Environment
+	if r.Doing != "" {
+		environment = owned(environment)
+	}
 	done, err := tx.ExecContext(ctx, `INSERT INTO runs (id, command, arguments, started_ms, ended_ms, elapsed_ms, complete, exit, seed, plumb, environment,
 		passed, failed, unsupported, skipped, unrecorded) VALUES (coalesce(?, (SELECT max(id) FROM (SELECT max(id) AS id FROM runs UNION ALL SELECT max(run) FROM gone)) + 1, 1), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)`,
 		sql.NullInt64{Int64: r.ID, Valid: r.ID != 0}, cut(r.Command, maxName), encoded(bounded(r.Args)), r.Started.UnixMilli(), ended, int64(r.Elapsed*1000), r.Complete, exit,
-		strconv.FormatUint(r.Seed, 10), cut(r.Plumb, maxName), encoded(r.Environment))
+		strconv.FormatUint(r.Seed, 10), cut(r.Plumb, maxName), encoded(environment))
 	if err != nil {
 		return err
 	}
@@ -296,7 +326,7 @@ func (s *Store) insertSubjects(ctx context.Context, tx *sql.Tx, run int64, subje
 }
 
 func newWriter(s *Store, id int64) *Writer {
-	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}, doing: Judging}
+	return &Writer{ID: id, store: s, start: time.Now(), since: time.Now(), totals: map[total]*sums{}, digests: map[[2]string]*digest{}, doing: Judging}
 }
 
 // Unfinished returns the last conformance run that was to judge the same as r,
@@ -318,7 +348,16 @@ func (s *Store) Resume(r *Run, each func(*Case) error) (*Writer, error) {
 	w := newWriter(s, r.ID)
 	w.next = -1
 	w.spent = time.Duration(r.Elapsed * float64(time.Second))
-	return w, s.Cases(r.ID, each)
+	return w, errors.Join(s.own(r.ID), s.Cases(r.ID, each))
+}
+
+// own keeps that this process writes the run from now on.
+func (s *Store) own(run int64) error {
+	_, err := s.conn.ExecContext(context.Background(), `UPDATE runs SET environment = json_set(CASE environment WHEN 'null' THEN '{}' ELSE environment END, '$.`+owner+`', ?) WHERE id = ?`, thisProcess(), run)
+	if err != nil {
+		return s.fail("write", err)
+	}
+	return nil
 }
 
 // Subjects sets what the subjects are, once that is known.
@@ -393,7 +432,7 @@ func (w *Writer) write(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.insert(ctx, tx), w.addTotals(ctx, tx)); err != nil {
+	if err := cmp.Or(w.insert(ctx, tx), w.addTotals(ctx, tx), w.addDigests(ctx, tx)); err != nil {
 		return err
 	}
 	c := &w.counts
@@ -452,6 +491,7 @@ func (w *Writer) values(ctx context.Context, row []any, c *Case) ([]any, error) 
 	outcome := max(slices.Index(outcomes, c.Outcome), 0)
 	w.counts.add(outcome, 1)
 	w.sum(c, outcome)
+	w.digest(c, outcome)
 	return append(row, w.ID, w.next, ids[0], ids[1], ids[2], c.Number, programID(c.Program), ids[3], ids[4], ids[5], ids[6], outcome, ids[7],
 		c.Compared, c.Drawn, number(c.Worst), ids[8], microseconds(c.Elapsed), microseconds(c.Reference)), nil
 }
