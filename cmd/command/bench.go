@@ -27,7 +27,7 @@ func newBench() *cobra.Command {
 		Short: "Measure Plumb: cases per CPU-second, drawing, kernels and graphs beside PyTorch's",
 		Example: `  plumb bench cases      cases per CPU-second
   plumb bench kernels    operators beside PyTorch's`,
-	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform(), newBenchSubjects(), newBenchCampaign())
+	}, newBenchCases(), newBenchDraw(), newBenchKernels(), newBenchCompare(), newBenchGraph(), newBenchConform(), newBenchSubjects(), newBenchCampaign(), newBenchBudget())
 }
 
 func newBenchCases() *cobra.Command {

@@ -149,7 +149,7 @@ func (k *killings) kill(ctx context.Context, args []string, after time.Duration)
 
 func newBenchCampaign() *cobra.Command {
 	k := &killings{kills: 50}
-	var rows, workers int
+	var rows, workers, simulated int
 	hard := &torture{every: 32, span: 2 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "campaign [SOURCE…]",
@@ -163,7 +163,8 @@ that it has to have. With --rows it fills a store with so many cases instead, an
 measures what is asked of it.`,
 		Example: `  plumb bench campaign --kills 50
   plumb bench campaign --torture 4000 --workers 2
-  plumb bench campaign --rows 10000000`,
+  plumb bench campaign --rows 10000000
+  plumb bench campaign --simulate 64 'ops:*'`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
 			dir, err := os.MkdirTemp("", "plumb-campaign-")
 			if err != nil {
@@ -186,8 +187,11 @@ measures what is asked of it.`,
 				return harness(hard.run(cmd.Context()))
 			}
 			k.args = append(sources, "--reference", "native", "-n", "200", "--seed", "25")
+			if simulated > 0 {
+				return harness((&scaling{siege: siege{killings: *k, workers: cmp.Or(workers, 1)}, simulated: simulated, cases: scalingCases}).run(cmd.Context()))
+			}
 			if workers > 0 {
-				return harness((&siege{killings: *k, workers: workers}).run(cmd.Context()))
+				return harness((&siege{killings: *k, workers: workers, stopped: time.Minute, cut: 30 * time.Second}).run(cmd.Context()))
 			}
 			return harness(k.run(cmd.Context()))
 		},
@@ -195,10 +199,11 @@ measures what is asked of it.`,
 	fl := cmd.Flags()
 	fl.Var(wholeNumber(&k.kills, 1), "kills", "how often the campaign is killed")
 	fl.Var(fixedSeed(&k.seed, 25), "seed", "of the times at which it is killed")
-	fl.Var(wholeNumber(&workers, 1), "workers", "have so many workers judge it, and kill and stop these and the coordinator")
+	fl.Var(wholeNumber(&workers, 1), "workers", "have so many workers judge it, and kill these and the coordinator, stop one for a minute, and cut the network for 30 s")
 	fl.Var(wholeNumber(&hard.cases, 1), "torture", "judge a subject that misbehaves in every way, with so many cases a way")
 	fl.Var(wholeNumber(&hard.every, 1), "every", "with --torture: about one of so many cases is one of misbehaviour")
 	fl.Var(wholeNumber(&rows, 1), "rows", "fill a store with so many cases and measure it")
+	fl.Var(wholeNumber(&simulated, 4), "simulate", "serve the campaign undisturbed to one worker, and simulate 10,000,000 cases on so many workers with what its cases cost")
 	needs(cmd, "every", "torture")
 	return cmd
 }

@@ -25,6 +25,11 @@ type siege struct {
 	rnd      *rand.Rand
 	at       []*process // workers
 	server   *process
+	net      *breakable    // between the workers and the coordinator
+	stopped  time.Duration // that a worker is
+	cut      time.Duration // that the network is
+	deeds    []int         // of strike, that are to come before any comes again
+	held     []int64       // what the coordinator had in memory, in bytes, now and then
 }
 
 // process is one that runs, with what it prints.
@@ -112,6 +117,9 @@ func (k *siege) serve(ctx context.Context) (err error) {
 	if k.listen, err = freeAddress(); err != nil {
 		return err
 	}
+	if k.net, err = newBreakable(k.listen); err != nil {
+		return err
+	}
 	k.begin = append([]string{"campaign", "serve", "--listen", k.listen, "--lease", "2s"}, k.args...)
 	if k.server, err = k.launch(ctx, k.begin...); err != nil {
 		return err
@@ -136,24 +144,32 @@ func freeAddress() (string, error) {
 
 // recruit starts a worker.
 func (k *siege) recruit(ctx context.Context) error {
-	p, err := k.launch(ctx, "worker", "--join", "nats://"+k.listen, "--subjects", k.subjects, "-j", "1", "--give-up", "1m")
+	p, err := k.launch(ctx, "worker", "--join", "nats://"+k.net.address(), "--subjects", k.subjects, "-j", "1", "--give-up", "1m")
 	k.at = append(k.at, p)
 	return err
 }
 
-// strike does one thing at random, and says which.
+// strike does one thing at random, each before any comes again, and says which.
 func (k *siege) strike(ctx context.Context) (string, error) {
-	n := k.rnd.IntN(len(k.at))
-	switch k.rnd.IntN(4) {
+	if len(k.deeds) == 0 {
+		k.deeds = k.rnd.Perm(4)
+	}
+	deed, n := k.deeds[0], k.rnd.IntN(len(k.at))
+	k.deeds = k.deeds[1:]
+	switch deed {
 	case 0:
 		k.server.kill()
 		return "coordinators killed", k.serveAgain(ctx)
 	case 1: // it goes on when others have its units
 		p := k.at[n]
 		if p.cmd.Process.Signal(syscall.SIGSTOP) == nil {
-			time.AfterFunc(3*time.Second, func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
+			time.AfterFunc(k.stopped, func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
 		}
-		return "workers stopped for 3 s", nil
+		return fmt.Sprintf("workers stopped for %s", k.stopped), nil
+	case 2: // its units are others', and there are no others
+		k.net.cut(true)
+		time.AfterFunc(k.cut, func() { k.net.cut(false) })
+		return fmt.Sprintf("networks cut for %s", k.cut), nil
 	default:
 		k.at[n].kill()
 		k.at = append(k.at[:n], k.at[n+1:]...)
@@ -173,8 +189,11 @@ func (k *siege) serveAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// stall is how long a campaign may be without another case.
-const stall = 10 * time.Minute
+// stall is how long a campaign may be without another case, glance between looks at it.
+const (
+	stall  = 10 * time.Minute
+	glance = 10 * time.Second
+)
 
 // finish waits for the end of the campaign, for as long as it gets on.
 func (k *siege) finish(ctx context.Context) error {
@@ -185,7 +204,8 @@ func (k *siege) finish(ctx context.Context) error {
 			over = true
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(stall / 20):
+		case <-time.After(glance):
+			k.held = append(k.held, memoryOf(k.server.cmd.Process.Pid))
 			if now, err := k.counts(ctx, "killed.db"); err == nil && now.Cases > cases {
 				cases, since = now.Cases, time.Now()
 			}
@@ -207,4 +227,5 @@ func (k *siege) end() {
 			p.kill()
 		}
 	}
+	k.net.close()
 }

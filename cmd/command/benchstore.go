@@ -69,8 +69,8 @@ func benchStore(ctx context.Context, out io.Writer, path string, rows int) error
 	return nil
 }
 
-// mostMemory is the most that this process had in memory, in bytes; 0 where the system
-// does not tell.
+// mostMemory is the most that this process had in memory, in bytes; 0
+// where the system does not tell.
 func mostMemory() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

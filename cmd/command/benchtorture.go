@@ -155,6 +155,9 @@ func (k *torture) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(k.log, "%d cases, misdeeds in %d of them, %d workers: %v\n", got.Cases, len(told), k.workers, got.Verdicts)
+	if n := len(k.held); n > 8 {
+		fmt.Fprintf(k.log, "memory of the coordinator: at most %d MB in the first half, %d MB in the second\n", slices.Max(k.held[:n/2])>>20, slices.Max(k.held[n/2:])>>20)
+	}
 	if got.Cases != want.Cases {
 		return fmt.Errorf("%d cases; where the subject behaves there are %d", got.Cases, want.Cases)
 	}

@@ -342,6 +342,7 @@ func (r *campaignRun) broken(err error, books *ledger.Ledger, c *store.Campaign)
 	if stopped && ended == nil {
 		return &exitError{exitFault, fmt.Errorf("campaign %d is stopped with %d of %d cases; plumb campaign resume %d goes on", c.ID, s.Cases, s.Wanted, c.ID)}
 	}
+	fmt.Fprintf(r.err, "plumb: campaign %d has %d of %d cases; plumb campaign resume %d goes on\n", c.ID, s.Cases, s.Wanted, c.ID)
 	return harness(errors.Join(err, ended))
 }
 

@@ -35,10 +35,11 @@ func TestKilledCampaignsLoseNothing(t *testing.T) {
 	}
 }
 
-// TestFleetLosesNothing: workers are killed and stopped, and so is the coordinator.
+// TestFleetLosesNothing: a worker is killed, one is stopped, the network is cut, and the
+// coordinator is killed.
 func TestFleetLosesNothing(t *testing.T) {
 	slow(t)
-	k := siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 4, seed: 4, log: testLog{t}}, workers: 2}
+	k := siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 4, seed: 4, log: testLog{t}}, workers: 2, stopped: 3 * time.Second, cut: 3 * time.Second}
 	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)

@@ -241,6 +241,8 @@ func harness(err error) error {
 	var f *backend.Fault
 	var name *open.Error
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &name):

@@ -36,11 +36,13 @@ func (p *progress) run(ctx context.Context, cfg *campaign.Config) error {
 	defer enough(nil)
 	p.enough = enough
 	plan := *cfg
+	if p.budget.is() {
+		plan.Tests, plan.More = p.budget.first(cfg.Tests), p.budget.more
+	}
 	if p.budget.time > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, p.budget.time, errTimeUp)
 		defer stop()
-		plan.Tests, plan.More = p.budget.first(cfg.Tests), p.budget.more
 	}
 	err := campaign.Run(ctx, plan)
 	if errors.Is(err, errEnough) || errors.Is(err, errTimeUp) {

@@ -58,7 +58,7 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 		r.cases.register(fl)
 		r.cases.registerDTypes(fl)
 		r.picking.register(fl)
-		fl.Var(timeSpan(&r.progress.budget.time), "for", "go on for this time instead of a number of cases: each test has a case, then those whose operators, dtypes and layouts were met least have more")
+		r.progress.budget.flag(fl)
 	})
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		fl.BoolVarP(&r.cases.printed.atOnce, "no-capture", "s", false, "show at once what tests print, with the test and case; without the flag it is shown for cases that fail")

@@ -100,7 +100,8 @@ type selftest struct {
 	filed    filed
 	to       report.Sinks // of the files
 	told     *report.Summary
-	matches  keyword // the tests that are run
+	matches  keyword                                                                         // the tests that are run
+	watch    func(ctx context.Context, records []*verdict.Record, touched []map[string]bool) // in the place of mutants; nil for none
 
 	mutants []*mutantRun
 	control []*verdict.Record // findings of the table without a fault
@@ -150,13 +151,8 @@ func (s *selftest) plant(filter string) {
 // run is the whole command.
 func (s *selftest) run(ctx context.Context) error {
 	start := time.Now()
-	s.touched.names = map[*program.Program]map[string]bool{}
-	for _, m := range s.mutants {
-		table, modules, err := m.Tables()
-		if err != nil {
-			return harness(err)
-		}
-		m.backend = native.New(table, modules)
+	if err := s.open(); err != nil {
+		return err
 	}
 	if s.conform {
 		if err := s.byRecording(ctx); err != nil {
@@ -164,14 +160,10 @@ func (s *selftest) run(ctx context.Context) error {
 		}
 		return s.report(time.Since(start))
 	}
-	s.cases.settle(nil)
-	if err := s.configure(ctx); err != nil {
+	if err := s.judgeAll(ctx); err != nil {
 		return err
 	}
 	defer s.close()
-	if err := campaign.Run(ctx, *s.cfg); err != nil {
-		return harness(err)
-	}
 	settle := func(m *mutantRun) error {
 		m.err = cmp.Or(m.err, s.minimise(ctx, m), s.prove(ctx, m))
 		return m.err
@@ -180,6 +172,32 @@ func (s *selftest) run(ctx context.Context) error {
 		return harness(err)
 	}
 	return s.report(time.Since(start))
+}
+
+// open makes the subjects of the mutants.
+func (s *selftest) open() error {
+	s.touched.names = map[*program.Program]map[string]bool{}
+	for _, m := range s.mutants {
+		table, modules, err := m.Tables()
+		if err != nil {
+			return harness(err)
+		}
+		m.backend = native.New(table, modules)
+	}
+	return nil
+}
+
+// judgeAll runs the tests; what it opens, close closes.
+func (s *selftest) judgeAll(ctx context.Context) error {
+	s.cases.settle(nil)
+	err := s.configure(ctx)
+	if err == nil {
+		err = campaign.Run(ctx, *s.cfg)
+	}
+	if err != nil {
+		return harness(err)
+	}
+	return nil
 }
 
 // configure sets up the run of the table without a fault, which also notes what
@@ -240,6 +258,10 @@ func (s *selftest) endTest(ctx context.Context, e *verdict.End) {
 		if r.Verdict.Word.IsFinding() {
 			s.control = append(s.control, r)
 		}
+	}
+	if s.watch != nil {
+		s.watch(ctx, records, touched)
+		return
 	}
 	var waiting []*mutantRun
 	for _, m := range s.mutants {

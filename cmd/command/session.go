@@ -110,12 +110,12 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
 	s.summary.Triage = &report.Triage{Callable: callables}
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
-	timed := s.progress.budget.time > 0
-	if timed && !s.judging.given["power"] {
+	spends := s.progress.budget.is()
+	if spends && !s.judging.given["power"] {
 		s.judging.power = 0 // a round has too few cases of a test to call it weak
 	}
 	if s.sink == nil {
-		s.reports.quiet = s.reports.quiet || timed && s.reports.verbose == 0 // a test has many ends
+		s.reports.quiet = s.reports.quiet || spends && s.reports.verbose == 0 // a test has many ends
 		s.sink = s.reports.sink(s.out, s.judging.shrink.Runs > 0)
 	}
 	s.tell()
@@ -155,7 +155,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	complete = err == nil
 	s.reports.kept.findings(s.found, s.collector.Groups())
 	s.summary.Elapsed, s.summary.Shared = time.Since(start), s.cases.shared.Load()
-	if timed {
+	if spends {
 		s.summary.Covered = s.progress.budget.covered()
 	}
 	if err == nil || s.summary.Cases() > 0 {
@@ -253,9 +253,11 @@ func (s *session) wanted() int {
 	if s.progress.budget.time > 0 {
 		return 0
 	}
-	n := 0
+	n := s.progress.budget.cases
 	for i := range s.cfg.Tests {
-		n += s.cfg.Tests[i].N
+		if s.progress.budget.cases == 0 {
+			n += s.cfg.Tests[i].N
+		}
 	}
 	return n * max(len(s.subjects.candidates), 1)
 }

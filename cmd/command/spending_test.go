@@ -3,6 +3,8 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,36 +19,83 @@ func calling(target string, d tensor.DType, strides ...int) *program.Program {
 	return &program.Program{Inputs: []program.Input{{Name: "x", DType: d, Shape: []int{2, 2}, Strides: strides}}, Calls: []program.Call{{Target: target}}}
 }
 
-// TestTimeGoesToWhatIsLeastCovered: each test has a case, then those whose cells
-// were met least have more; what is in error or has no more cases is left out.
-func TestTimeGoesToWhatIsLeastCovered(t *testing.T) {
+// TestBudgetGoesToWhatGains: each test has a case, then those have more first whose case
+// met what none had met, or failed as none had; what is in error or has no more cases is
+// left out.
+func TestBudgetGoesToWhatGains(t *testing.T) {
 	var s spending
 	var tests []campaign.Test
-	for _, name := range []string{"common", "common2", "rare", "wrong", "saved"} {
-		tests = append(tests, campaign.Test{Name: name, N: 20})
+	relu, rare := calling("torch.relu", tensor.F32), calling("torch.relu", tensor.F32, 1, 2)
+	aligned := verdict.Verdict{Word: verdict.Aligned}
+	cases := []struct {
+		name    string
+		p       *program.Program
+		verdict verdict.Verdict
+	}{
+		{"common", relu, aligned}, {"common2", relu, aligned}, {"rare", rare, aligned}, {"fails", relu, verdict.Verdict{Word: verdict.Crash}},
+		{"wrong", calling("torch.tan", tensor.F32), aligned}, {"saved", calling("torch.sin", tensor.F32), aligned},
 	}
-	tests[4].Fixed, tests[4].N = true, 1
+	for _, c := range cases {
+		tests = append(tests, campaign.Test{Name: c.name, N: 20})
+	}
+	tests[5].Fixed, tests[5].N = true, 1
 	first := s.first(tests)
-	if len(first) != 5 || first[0].N != 1 || first[0].First != 0 {
+	if len(first) != 6 || first[0].N != 1 || first[0].First != 0 {
 		t.Fatalf("the first round is %v", first)
 	}
-	for name, p := range map[string]*program.Program{
-		"common": calling("torch.relu", tensor.F32), "common2": calling("torch.nn.ReLU", tensor.F32), "rare": calling("torch.relu", tensor.F32, 1, 2),
-		"wrong": calling("torch.tan", tensor.F32), "saved": calling("torch.sin", tensor.F32),
-	} {
-		s.record(&verdict.Record{Test: name, Program: p})
-		e := &verdict.End{Test: name, Judged: 1, Next: 3}
-		if name == "wrong" {
+	for _, c := range cases {
+		s.record(&verdict.Record{Test: c.name, Program: c.p, Verdict: &c.verdict})
+		e := &verdict.End{Test: c.name, Judged: 1, Next: 3}
+		if c.name == "wrong" {
 			e.Err = errors.New("a mistake")
 		}
 		s.end(e)
 	}
-	more := s.more()
-	if len(more) != 3 || more[0].Name != "rare" || more[0].First != 3 || more[0].N != roundCases {
-		t.Errorf("the second round is %v", more)
+	var names []string
+	for _, of := range s.more() {
+		if names = append(names, of.Name); of.First != 3 || of.N != roundCases {
+			t.Errorf("the second round has %+v", of)
+		}
 	}
-	if c := s.covered(); c.Tests != 5 || c.Cells != 4 || c.Least != 1 || c.Rounds != 2 {
+	if want := []string{"fails", "common", "rare", "common2"}; !slices.Equal(names, want) {
+		t.Errorf("the second round is %q, want %q", names, want)
+	}
+	if c := s.covered(); c.Tests != 6 || c.Cells != 4 || c.Least != 1 || c.Rounds != 2 {
 		t.Errorf("covered: %+v", c)
+	}
+}
+
+// TestBudgetIsSpent: as many cases as there are to spend, of which no test has less than
+// its floor, however much others gain.
+func TestBudgetIsSpent(t *testing.T) {
+	s := spending{cases: 5001}
+	var tests []campaign.Test
+	for i := range 40 {
+		tests = append(tests, campaign.Test{Name: strconv.Itoa(i), N: 20})
+	}
+	had, fresh := map[string]int{}, uint64(0)
+	for round := s.first(tests); len(round) > 0; round = s.more() {
+		for _, of := range round {
+			for range of.N {
+				var traits []uint64
+				for range 8 {
+					if of.Name < "2" { // eleven of them
+						fresh++
+						traits = append(traits, fresh)
+					}
+				}
+				s.gains(s.by[of.Name], traits, 0, 0)
+			}
+			had[of.Name] += of.N
+			s.end(&verdict.End{Test: of.Name, Judged: of.N, Next: of.First + of.N})
+		}
+	}
+	all, least := 0, 5001
+	for _, n := range had {
+		all, least = all+n, min(least, n)
+	}
+	if floor := 5001/(floorShare*len(tests)) - roundCases; all != 5001 || len(had) != 40 || least < floor || had["10"] < 3*had["30"] {
+		t.Errorf("%d cases, at least %d (floor %d), %d of what gains and %d of what does not", all, least, floor, had["10"], had["30"])
 	}
 }
 

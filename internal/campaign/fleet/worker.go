@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -49,7 +51,7 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 		if no := (*RefusedError)(nil); errors.As(err, &no) {
 			return nil, err
 		}
-		if !errors.Is(err, nats.ErrNoServers) || time.Since(w.seen) > w.GiveUp {
+		if lasting(err) || time.Since(w.seen) > w.GiveUp {
 			return nil, fmt.Errorf("%s: %w", url, err)
 		}
 		if err := wait(ctx, time.Second); err != nil {
@@ -78,6 +80,13 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 	go w.send(ctx)
 	go w.beat(ctx)
 	return bucket.GetBytes(ctx, "spec")
+}
+
+// lasting reports whether an error of connecting is none that passes: a server that is
+// away may be behind something that takes connections and ends them.
+func lasting(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted) ||
+		errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*net.DNSError))
 }
 
 // Serves are the candidates that it may judge.

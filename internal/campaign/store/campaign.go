@@ -116,7 +116,7 @@ func (s *Store) NewCampaign(c *Campaign, parts []Part) error {
 	}
 	ctx := context.Background()
 	one := c.Run
-	one.ID, one.Doing, one.Written = 0, starting, time.Now()
+	one.ID, one.Doing, one.Written = 0, starting, now()
 	for i := range parts {
 		one.Wanted += parts[i].Wanted
 	}
@@ -242,6 +242,15 @@ func (s *Store) Waiting(run int64) ([]Unit, error) {
 		return err
 	})
 	return out, err
+}
+
+// UnitTimes hands on of each unit that is done how many cases it has and how long it took.
+func (s *Store) UnitTimes(run int64, each func(cases int, took time.Duration) error) error {
+	return s.query(`SELECT judged + rejected, elapsed_us FROM units WHERE run = ? AND done = 1 ORDER BY n`, []any{run}, func(rows *sql.Rows) error {
+		var cases int
+		var us int64
+		return then(rows.Scan(&cases, &us), func() error { return each(cases, time.Duration(us)*time.Microsecond) })
+	})
 }
 
 // LastUnit is the number of the last unit of a campaign; -1 for none.

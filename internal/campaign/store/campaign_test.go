@@ -76,6 +76,33 @@ func TestUnitsAreWrittenOnce(t *testing.T) {
 	}
 }
 
+// TestClockGoesBack: a campaign whose clock goes back by an hour is under way while it
+// writes, loses nothing, ends, and its times are none below zero.
+func TestClockGoesBack(t *testing.T) {
+	s, c := oneUnit(t)
+	w := s.Join(c)
+	now = func() time.Time { return time.Now().Round(0).Add(-time.Hour) } // as a clock that was set is
+	defer func() { now = time.Now }()
+	if r, err := s.Run("last"); err != nil || r.Going() { // not since it writes no more, as far as is known
+		t.Error(r, err)
+	}
+	if err := w.Commit([]Done{{Unit: Unit{N: 1, First: 2, Size: 2}, Judged: 2, Cases: []Case{{Test: "t", Number: 2, Subject: "a", Outcome: report.Passed, Word: "aligned"}}}}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run("last"); err != nil || !r.Going() {
+		t.Error(r, err)
+	}
+	if err := w.End(true, 0); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Run("last"); err != nil || r.Passed != 2 || !r.Complete || r.End() != "with 0" || r.Elapsed < 0 || r.Elapsed > 60 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCheckFindsWhatIsWrong: a lost case, and a count that is another's.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	for _, spoil := range []struct{ text, want string }{

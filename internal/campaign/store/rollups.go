@@ -139,12 +139,16 @@ const piece = 50_000
 // sweep removes the cases of runs that are gone.
 func (s *Store) sweep(ctx context.Context) error {
 	for _, table := range ofCases {
-		for removed := int64(piece); removed == piece; {
-			done, err := s.conn.ExecContext(ctx, `DELETE FROM `+table+` WHERE (run, n) IN (SELECT c.run, c.n FROM gone CROSS JOIN `+table+` c WHERE c.run = gone.run LIMIT ?)`, piece)
-			if err != nil {
-				return err
+		for {
+			var run, first int64
+			err := s.conn.QueryRowContext(ctx, `SELECT run, (SELECT min(n) FROM `+table+` WHERE run = gone.run) AS first FROM gone WHERE first IS NOT NULL LIMIT 1`).Scan(&run, &first)
+			if errors.Is(err, sql.ErrNoRows) {
+				break
 			}
-			if removed, err = done.RowsAffected(); err != nil {
+			if err == nil {
+				_, err = s.conn.ExecContext(ctx, `DELETE FROM `+table+` WHERE run = ? AND n < ?`, run, first+piece)
+			}
+			if err != nil {
 				return err
 			}
 		}

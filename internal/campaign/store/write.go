@@ -69,13 +69,17 @@ func (r *Run) Reference() Subject {
 // Candidates are the other subjects.
 func (r *Run) Candidates() []Subject { return r.Subjects[min(1, len(r.Subjects)):] }
 
+// now is the clock of the wall, which tests set; spans of time are of one that never
+// goes back.
+var now = time.Now
+
 // silence is how long a run that is under way writes nothing at most.
 const silence = 10 * time.Minute
 
 // Going reports whether the run is under way: it has not ended, wrote something not
 // long ago, and its process is not known to be gone.
 func (r *Run) Going() bool {
-	return r.Doing != "" && time.Since(r.Written) < silence && !isGone(r.Process)
+	return r.Doing != "" && now().Sub(r.Written).Abs() < silence && !isGone(r.Process) // a clock may go back
 }
 
 // owner is the key of a run's environment under which the store keeps its process.
@@ -250,7 +254,7 @@ const (
 // Begin makes the row of a run, whose id, counts and end are not looked at.
 func (s *Store) Begin(r *Run) (*Writer, error) {
 	one := *r
-	one.ID, one.Ended, one.Elapsed, one.Complete, one.Exit, one.Doing, one.Written = 0, time.Time{}, 0, false, nil, starting, time.Now()
+	one.ID, one.Ended, one.Elapsed, one.Complete, one.Exit, one.Doing, one.Written = 0, time.Time{}, 0, false, nil, starting, now()
 	ctx := context.Background()
 	if err := s.transaction(ctx, func(tx *sql.Tx) error { return s.insertRun(ctx, tx, &one) }); err != nil {
 		return nil, s.fail("begin a run", err)
@@ -395,7 +399,7 @@ func (w *Writer) Does(doing string) error {
 func (w *Writer) End(complete bool, exit int) error {
 	w.doing = ""
 	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE runs SET complete = ?, ended_ms = ?, exit = ? WHERE id = ?`, complete, time.Now().UnixMilli(), exit, w.ID)
+		_, err := tx.ExecContext(ctx, `UPDATE runs SET complete = ?, ended_ms = ?, exit = ? WHERE id = ?`, complete, now().UnixMilli(), exit, w.ID)
 		return err
 	})
 }
@@ -409,7 +413,7 @@ func (w *Writer) flush(more func(context.Context, *sql.Tx) error) error {
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE runs SET elapsed_ms = ? WHERE id = ?`, (w.spent + time.Since(w.start)).Milliseconds(), w.ID)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, `UPDATE progress SET written_ms = ?, doing = ? WHERE run = ?`, time.Now().UnixMilli(), w.doing, w.ID)
+			_, err = tx.ExecContext(ctx, `UPDATE progress SET written_ms = ?, doing = ? WHERE run = ?`, now().UnixMilli(), w.doing, w.ID)
 		}
 		return errors.Join(err, more(ctx, tx))
 	})
