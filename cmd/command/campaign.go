@@ -34,7 +34,8 @@ with the counts that it would have had.
 
 Its cases are those of plumb.toml (sources, subjects and all flags: plumb config
 campaign run), or of the arguments: test files and folders, ops:PATTERN,
-opinfo:PATTERN, graphs, suites.`,
+opinfo:PATTERN, graphs, suites, conform or conform:CONFIG (the cases of a conformance
+config on the reference that is there, judged by Plumb's limits).`,
 	}, newCampaignRun(), newCampaignResume(), newCampaignStatus(), newCampaignStop(), newCampaignFindings(), newCampaignServe(), newCampaignJudge(), newCampaignNative())
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -20,7 +21,10 @@ import (
 	"plumb/backend/open"
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/store"
+	"plumb/internal/conform/config"
+	"plumb/internal/conform/diopi"
 	"plumb/internal/judge"
+	"plumb/program"
 	"plumb/suites"
 )
 
@@ -30,6 +34,7 @@ type spec struct {
 	Plumb      string              `json:"plumb"` // build
 	Sources    []string            `json:"sources"`
 	Files      []specFile          `json:"files"`
+	Configs    []specFile          `json:"configs,omitempty"` // of conformance
 	Seed       uint64              `json:"seed"`
 	Reference  string              `json:"reference"`
 	Candidates []string            `json:"candidates"`
@@ -183,9 +188,13 @@ func (p *plan) addKnown(s *spec) error {
 func (s *spec) addFiles() error {
 	var files []string
 	for _, source := range s.Sources {
-		switch kind, _ := sourceKind(source); kind {
+		switch kind, rest := sourceKind(source); kind {
 		case fileSource:
 			files = append(files, source)
+		case conformSource:
+			if err := s.addConfig(rest); err != nil {
+				return usage(err)
+			}
 		case suitesSource:
 			for _, f := range suites.Files() {
 				s.Files = append(s.Files, specFile{f.Name, string(f.Source)})
@@ -204,6 +213,48 @@ func (s *spec) addFiles() error {
 		s.Files = append(s.Files, specFile{filepath.ToSlash(name), string(text)})
 	}
 	return nil
+}
+
+// addConfig reads a conformance config, or takes the shipped one for "".
+func (s *spec) addConfig(path string) error {
+	var args []string
+	if path != "" {
+		args = []string{path}
+	}
+	_, text, err := configSource(args)
+	s.Configs = append(s.Configs, specFile{cmp.Or(filepath.ToSlash(path), string(conformSource)), string(text)})
+	return err
+}
+
+// conformTests are the cases of a config as they are, a test for each function. What has
+// no program is left out.
+func conformTests(f specFile, seed uint64) ([]campaign.Test, error) {
+	c, err := config.Load(f.Name, []byte(f.Text))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	cases := map[string][]*program.Program{}
+	for one := range c.Cases() {
+		p, err := diopi.Program(one, seed)
+		if none := (*diopi.Untranslated)(nil); errors.As(err, &none) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := f.Name + "::" + one.Function
+		if cases[name] == nil {
+			names = append(names, name)
+		}
+		cases[name] = append(cases[name], p)
+	}
+	var tests []campaign.Test
+	for _, name := range names {
+		of := cases[name]
+		tests = append(tests, campaign.Test{Name: name, N: len(of), Fixed: true, Draw: func(index int, _ campaign.Observer) (*program.Program, error) { return of[index], nil }})
+	}
+	return tests, nil
 }
 
 // restore gives a plan what a spec says, for one of its candidates.
@@ -252,6 +303,13 @@ func (s *spec) tests(ctx context.Context, p *plan) ([]campaign.Test, error) {
 			return nil, err
 		}
 		out = append(out, l.tests...)
+	}
+	for _, f := range s.Configs {
+		tests, err := conformTests(f, s.Seed)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tests...)
 	}
 	for _, source := range s.Sources {
 		tests, err := s.drawnTests(ctx, p, source)
@@ -322,7 +380,7 @@ func (p *plan) strictly(tests []campaign.Test) []campaign.Test {
 // on what these are; "" where that is not known.
 func (s *spec) parts(tests []campaign.Test, about func(subject string) string) []store.Part {
 	texts := map[string]string{}
-	for _, f := range s.Files {
+	for _, f := range slices.Concat(s.Files, s.Configs) {
 		texts[f.Name] = f.Text
 	}
 	flags := maps.Clone(s.Flags)

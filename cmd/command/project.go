@@ -317,8 +317,11 @@ func projectSources() ([]string, error) {
 			continue
 		}
 		for _, s := range e.Values {
-			if kind, _ := sourceKind(s); kind == fileSource && !filepath.IsAbs(s) {
+			switch kind, rest := sourceKind(s); {
+			case kind == fileSource && !filepath.IsAbs(s):
 				s = filepath.Join(f.Dir(), s)
+			case kind == conformSource && rest != "" && !filepath.IsAbs(rest):
+				s = string(conformSource) + ":" + filepath.Join(f.Dir(), rest)
 			}
 			out = append(out, s)
 		}
@@ -368,24 +371,27 @@ func isFromFile(cmd *cobra.Command, name string) bool {
 type sourceKindOf string
 
 const (
-	fileSource   sourceKindOf = "file" // a test file, a folder of them, a saved program
-	opsSource    sourceKindOf = "ops"
-	opInfoSource sourceKindOf = "opinfo"
-	suitesSource sourceKindOf = "suites"
-	graphsSource sourceKindOf = "graphs"
+	fileSource    sourceKindOf = "file" // a test file, a folder of them, a saved program
+	opsSource     sourceKindOf = "ops"
+	opInfoSource  sourceKindOf = "opinfo"
+	suitesSource  sourceKindOf = "suites"
+	graphsSource  sourceKindOf = "graphs"
+	conformSource sourceKindOf = "conform" // cases of a conformance config
 )
 
-// sourceKind reads the name of a source: ops:PATTERN, opinfo:PATTERN, suites,
-// graphs, else a file or a folder.
+// sourceKind reads the name of a source: ops:PATTERN, opinfo:PATTERN, conform:CONFIG,
+// conform, suites, graphs, else a file or a folder.
 func sourceKind(name string) (kind sourceKindOf, rest string) {
 	switch prefix, rest, ok := strings.Cut(name, ":"); {
 	case ok && prefix == string(opsSource):
 		return opsSource, cmp.Or(rest, "*")
 	case ok && prefix == string(opInfoSource):
 		return opInfoSource, cmp.Or(rest, "*")
+	case ok && prefix == string(conformSource):
+		return conformSource, rest
 	}
 	switch name {
-	case string(suitesSource), string(graphsSource):
+	case string(suitesSource), string(graphsSource), string(conformSource):
 		return sourceKindOf(name), ""
 	}
 	return fileSource, name
