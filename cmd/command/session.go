@@ -111,6 +111,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary.Triage = &report.Triage{Callable: callables}
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
 	spends := s.progress.budget.is()
+	s.progress.budget.shared = &s.cases.shared
 	if spends && !s.judging.given["power"] {
 		s.judging.power = 0 // a round has too few cases of a test to call it weak
 	}

@@ -6,12 +6,14 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/report"
+	"plumb/internal/draw/choice"
 	"plumb/internal/find/shrink"
 	"plumb/internal/judge/verdict"
 )
@@ -29,6 +31,8 @@ type spending struct {
 	seen  map[shrink.Signature]bool
 	given int // cases that rounds have
 	round int
+
+	shared *atomic.Bool // cases share programs
 }
 
 // spent is what a test had.
@@ -118,7 +122,16 @@ func (s *spending) more() []campaign.Test {
 	slices.SortStableFunc(left, func(a, b *spent) int {
 		return cmp.Or(-cmp.Compare(a.worth(floor), b.worth(floor)), cmp.Compare(a.cases, b.cases))
 	})
-	return s.next(left[:min(len(left), max(len(left)/roundShare, roundLeast))], roundCases)
+	return s.next(left[:min(len(left), max(len(left)/roundShare, roundLeast))], s.roundCases())
+}
+
+// roundCases is how many cases a test has in a round: where compiling is dear, as many as
+// share a program.
+func (s *spending) roundCases() int {
+	if s.shared != nil && s.shared.Load() {
+		return choice.Cases{Few: true}.Sharing()
+	}
+	return roundCases
 }
 
 // worth is the gain that another case may be expected to have: a test that has less
