@@ -62,13 +62,13 @@ func TestBudgetGoesToWhatGains(t *testing.T) {
 	if want := []string{"fails", "common", "rare", "common2"}; !slices.Equal(names, want) {
 		t.Errorf("the second round is %q, want %q", names, want)
 	}
+	if c := s.covered(); c.Tests != 6 || c.Cells != 4 || c.Least != 1 || c.Rounds != 2 {
+		t.Errorf("covered: %+v", c)
+	}
 	s.shared = new(atomic.Bool)
 	s.shared.Store(true)
 	if of := s.more()[0]; of.N != (choice.Cases{Few: true}).Sharing() {
 		t.Errorf("%d cases in a round where %d share a program", of.N, choice.Cases{Few: true}.Sharing())
-	}
-	if c := s.covered(); c.Tests != 6 || c.Cells != 4 || c.Least != 1 || c.Rounds != 2 {
-		t.Errorf("covered: %+v", c)
 	}
 }
 
