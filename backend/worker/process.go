@@ -427,7 +427,10 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 			p.kill()
 		}
 	}
-	before, queued := p.used(), p.queued()
+	before, queued := p.used(), time.Duration(0)
+	if w.config.Asleep > 0 {
+		queued = p.queued()
+	}
 	var timers []*time.Timer
 	at := func(after time.Duration, hung func(used, queued time.Duration) bool) {
 		timers = append(timers, time.AfterFunc(after, func() {
