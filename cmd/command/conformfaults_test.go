@@ -75,6 +75,7 @@ func faultySource(t *testing.T) string {
 // It takes every sixth of them; PLUMB_FAULTS=all takes all.
 func TestConformFindsFaultsInC(t *testing.T) {
 	slow(t)
+	t.Parallel()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		t.Skip("no C compiler: the worker in C is not tested")

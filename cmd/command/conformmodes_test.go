@@ -122,6 +122,7 @@ func TestConformOwnWorker(t *testing.T) {
 // gradients, is judged by the forward cases of the shipped config, and one whose
 // relu is broken is found out.
 func TestConformOwnWorkerShipped(t *testing.T) {
+	t.Parallel()
 	got, _, err := judged(t, "", "--candidate", ownWorkerBinary(t))
 	if err != nil || got[verdict.Aligned] < 800 || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
@@ -137,6 +138,7 @@ func TestConformOwnWorkerShipped(t *testing.T) {
 // and goes on with the rest.
 func TestConformCrash(t *testing.T) {
 	slow(t)
+	t.Parallel()
 	for _, tt := range []struct {
 		word verdict.Word
 		does string

@@ -16,6 +16,7 @@ import (
 
 // TestFaultsOfTorch: what is claimed of the PyTorch that is here, its proofs show.
 func TestFaultsOfTorch(t *testing.T) {
+	t.Parallel()
 	if _, _, err := worker.FindPython(""); err != nil {
 		t.Skip(err)
 	}

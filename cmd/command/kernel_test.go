@@ -56,7 +56,10 @@ func TestKernels(t *testing.T) {
 		if !all {
 			quick = []string{"-n", "12"} // more than the first draws
 		}
-		t.Run(e.name(), func(t *testing.T) { e.run(t, python, quick) })
+		t.Run(e.name(), func(t *testing.T) {
+			t.Parallel()
+			e.run(t, python, quick)
+		})
 	}
 	if !all && seen != len(sampled) {
 		t.Errorf("the index has %d of the %d sampled entries", seen, len(sampled))

@@ -63,6 +63,7 @@ func TestNothingJudgedIsNoPass(t *testing.T) {
 
 // TestMinImplemented: too few judged cases are no pass, and findings come first.
 func TestMinImplemented(t *testing.T) {
+	t.Parallel()
 	worker := ownWorkerBinary(t)
 	broken := ownWorkerBinary(t, "relu_of(double x) { return x < 0 ? 0 : x; }", "relu_of(double x) { return x < 0 ? 1 : x; }")
 	for _, c := range []struct {

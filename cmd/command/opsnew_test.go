@@ -14,6 +14,7 @@ import (
 // TestNewModule: what plumb ops new writes compiles, and its test passes.
 func TestNewModule(t *testing.T) {
 	slow(t)
+	t.Parallel() // it waits for go
 	dir := filepath.Join(t.TempDir(), "several")
 	n := newModule{sig: "several.parts(Tensor x, Tensor? b=None, int[2] stride=1, *, bool flag=False) -> (Tensor, Tensor)"}
 	if _, err := n.write(dir); err != nil {
