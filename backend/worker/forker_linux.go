@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -99,25 +98,13 @@ func (f *forker) start(python string, env []string) error {
 	f.cmd.Stdout, f.cmd.Stderr = &f.tail, &f.tail
 	f.cmd.WaitDelay = time.Second
 	f.cmd.ExtraFiles = []*os.File{theirs}
-	f.cmd.SysProcAttr = processAttributes()
-	started := make(chan error)
-	go f.live(started)
-	if err := <-started; err != nil {
+	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it ends, and removes its sources, when the host has gone
+	if err := f.cmd.Start(); err != nil {
 		return err
 	}
+	go func() { _ = f.cmd.Wait() }()
 	go f.listen()
 	return nil
-}
-
-// live starts the process and waits for its end on one thread, as those of process do.
-func (f *forker) live(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := f.cmd.Start()
-	started <- err
-	if err == nil {
-		f.cmd.Wait()
-	}
 }
 
 // listen reads what the process tells, until it ends.

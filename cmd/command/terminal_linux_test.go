@@ -191,6 +191,45 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeft: what a run has in the folder for temporary files is gone soon after
+// its end, also where it was killed.
+func TestNothingIsLeft(t *testing.T) {
+	slow(t)
+	python := needTorch(t)
+	for _, killed := range []bool{false, true} {
+		dir := t.TempDir()
+		n := "2"
+		if killed {
+			n = "1000000"
+		}
+		cmd := exec.Command(plumbProgram(t), "ops", "run", "relu", "-n", n, "--store", "none", "-q", "--python", python)
+		cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for begun := time.Now(); killed && time.Since(begun) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+			if in, _ := os.ReadDir(dir); len(in) > 0 {
+				break
+			}
+		}
+		if in, _ := os.ReadDir(dir); killed && len(in) == 0 {
+			t.Error("nothing was there before it was killed")
+		}
+		if killed {
+			_ = cmd.Process.Kill()
+		}
+		_ = cmd.Wait()
+		left, until := []os.DirEntry{nil}, time.Now().Add(20*time.Second)
+		for len(left) > 0 && time.Now().Before(until) {
+			time.Sleep(20 * time.Millisecond)
+			left, _ = os.ReadDir(dir)
+		}
+		if len(left) > 0 {
+			t.Errorf("killed %t: %s is left", killed, left[0].Name())
+		}
+	}
+}
+
 // TestHistoryFitsTheTerminal: the list of runs has fewer columns where there is less room.
 func TestHistoryFitsTheTerminal(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "plumb.db")

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -122,5 +123,7 @@ if __name__ == "__main__":
     with socket.socket(fileno=HOST) as host:
         os.set_inheritable(HOST, False)
         prepare()
-        serve(host)
+        with contextlib.suppress(ConnectionError):
+            serve(host)
+    shutil.rmtree(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ignore_errors=True)
     os._exit(0)
