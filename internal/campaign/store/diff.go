@@ -42,14 +42,18 @@ type Overlap struct{ Common, OnlyBefore, OnlyAfter int }
 // sides are the cases of two runs in the tests that are unlike, each with the worst of
 // its modes before and after: 5 bits of outcome, 25 of verdict and 33 of n, so that the
 // largest is the worst. A case is the same in two runs where its program is. Where the
-// tests are scattered over the runs, all cases are read once instead.
-func sides(scattered bool) string {
-	from := `(SELECT d.run AS r, d.test AS t, d.subject AS s, d.first AS f, d.last AS l FROM ` + unlike + `) CROSS JOIN cases WHERE run = r AND n BETWEEN f AND l AND test = t AND subject = s`
+// tests are scattered over the runs, all cases are read once instead; where few programs
+// are common, their cases alone are kept.
+func sides(scattered, few bool) string {
+	from, where := `(SELECT d.run AS r, d.test AS t, d.subject AS s, d.first AS f, d.last AS l FROM `+unlike+`) CROSS JOIN cases`, `run = r AND n BETWEEN f AND l AND test = t AND subject = s`
 	if scattered {
-		from = `cases WHERE run IN (?1, ?2) AND (test, subject) IN (SELECT d.test, d.subject FROM ` + unlike + `)`
+		from, where = `cases`, `run IN (?1, ?2) AND (test, subject) IN (SELECT d.test, d.subject FROM `+unlike+`)`
+	}
+	if few {
+		where = `program IN (SELECT unhex(value) FROM json_each(?3)) AND ` + where
 	}
 	return `SELECT max(iif(run = ?1, (outcome << 58) | (verdict << 33) | n, NULL)) AS a, max(iif(run = ?2, (outcome << 58) | (verdict << 33) | n, NULL)) AS b
-	FROM ` + from + ` GROUP BY test, name, variant, number, coalesce(program, x''), subject`
+	FROM ` + from + ` WHERE ` + where + ` GROUP BY test, name, variant, number, coalesce(program, x''), subject`
 }
 
 const (
@@ -61,27 +65,39 @@ const (
 // first, then what is no longer judged, then what passes newly, each in the order
 // of the later run.
 func (s *Store) Diff(before, after int64, each func(*Change) error) (o Overlap, err error) {
-	if o, err = s.alike(before, after); err != nil {
-		return o, err
-	}
-	scattered, err := s.scattered(before, after)
+	cases, err := s.alike(before, after)
 	if err != nil {
 		return o, err
 	}
-	err = s.query(`WITH sides AS MATERIALIZED (`+sides(scattered)+`), changes AS (
-			SELECT -1 AS kind, -1 AS at, count(a) + count(b) - count(*) AS a, count(*) - count(b) AS b, count(*) - count(a) AS more FROM sides
-			UNION ALL SELECT `+kindOf("(a >> 58)", "(b >> 58)")+`, b `+sideN+`, a `+sideVerdict+`, b `+sideVerdict+`, 0 FROM sides WHERE a `+sideVerdict+` <> b `+sideVerdict+`)
-		SELECT kind, changes.a, changes.b, more, coalesce(`+name("test")+`, ''), coalesce(`+name("name")+`, ''), coalesce(`+name("variant")+`, ''), coalesce(number, 0), lower(hex(program)), coalesce(`+name("subject")+`, ''),
+	most, scattered, err := s.spread(before, after)
+	if err != nil {
+		return o, err
+	}
+	args, few := []any{before, after}, false
+	if most {
+		var common string
+		if common, few, err = s.fewCommon(before, after); err != nil {
+			return o, err
+		}
+		if few {
+			args = append(args, common)
+		}
+	}
+	err = s.query(`WITH sides AS MATERIALIZED (`+sides(scattered, few)+`), changes AS (
+			SELECT -1 AS kind, -1 AS at, count(a) + count(b) - count(*) AS a, 0 AS b FROM sides
+			UNION ALL SELECT `+kindOf("(a >> 58)", "(b >> 58)")+`, b `+sideN+`, a `+sideVerdict+`, b `+sideVerdict+` FROM sides WHERE a `+sideVerdict+` <> b `+sideVerdict+`)
+		SELECT kind, changes.a, changes.b, coalesce(`+name("test")+`, ''), coalesce(`+name("name")+`, ''), coalesce(`+name("variant")+`, ''), coalesce(number, 0), lower(hex(program)), coalesce(`+name("subject")+`, ''),
 			coalesce(nullif((SELECT text FROM names WHERE id = changes.a), ''), 'skipped'), coalesce(nullif((SELECT text FROM names WHERE id = changes.b), ''), 'skipped'),
 			coalesce((SELECT reason FROM details d WHERE d.run = ?2 AND d.n = at), '')
-		FROM changes LEFT JOIN cases c ON c.run = ?2 AND c.n = at ORDER BY kind, at`, []any{before, after}, func(rows *sql.Rows) error {
+		FROM changes LEFT JOIN cases c ON c.run = ?2 AND c.n = at ORDER BY kind, at`, args, func(rows *sql.Rows) error {
 		var c Change
-		var kind, x, y, more int
-		if err := rows.Scan(&kind, &x, &y, &more, &c.Test, &c.Case, &c.Variant, &c.Number, &c.Program, &c.Subject, &c.Before, &c.After, &c.Reason); err != nil {
+		var kind, common, y int
+		if err := rows.Scan(&kind, &common, &y, &c.Test, &c.Case, &c.Variant, &c.Number, &c.Program, &c.Subject, &c.Before, &c.After, &c.Reason); err != nil {
 			return err
 		}
 		if kind < 0 {
-			o = Overlap{o.Common + x, o.OnlyBefore + y, o.OnlyAfter + more}
+			o.Common = cases.alike + common
+			o.OnlyBefore, o.OnlyAfter = cases.before-o.Common, cases.after-o.Common
 			return nil
 		}
 		c.Kind = changes[kind]

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/hex"
+	"encoding/json"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -95,25 +97,70 @@ func (w *Writer) addDigests(ctx context.Context, tx *sql.Tx) error {
 const unlike = `digests d JOIN digests e ON e.run = ?1 + ?2 - d.run AND e.test = d.test AND e.subject = d.subject
 	AND (e.digest <> d.digest OR e.records <> d.records) AND d.run IN (?1, ?2) AND ?1 <> ?2`
 
-// alike counts the cases of tests that two runs have with the same verdicts, and of
-// those that one of them alone has.
-func (s *Store) alike(before, after int64) (o Overlap, err error) {
-	lone := func(run, other string) string {
-		return `(SELECT coalesce(sum(cases), 0) FROM digests d WHERE d.run = ` + run + ` AND NOT EXISTS (SELECT 1 FROM digests e WHERE e.run = ` + other + ` AND e.test = d.test AND e.subject = d.subject))`
-	}
-	err = s.query(`SELECT (SELECT coalesce(sum(d.cases), 0) FROM digests d JOIN digests e ON d.run = ?1 AND e.run = ?2 AND e.test = d.test AND e.subject = d.subject
-			AND e.digest = d.digest AND e.records = d.records), `+lone(`?1`, `?2`)+`, `+lone(`?2`, `?1`), []any{before, after},
-		func(rows *sql.Rows) error { return rows.Scan(&o.Common, &o.OnlyBefore, &o.OnlyAfter) })
-	return o, err
+// counted is how many cases two runs have, and how many of them in tests with the same
+// verdicts.
+type counted struct{ before, after, alike int }
+
+func (s *Store) alike(before, after int64) (c counted, err error) {
+	err = s.query(`SELECT (SELECT coalesce(sum(cases), 0) FROM digests WHERE run = ?1), (SELECT coalesce(sum(cases), 0) FROM digests WHERE run = ?2),
+			(SELECT coalesce(sum(d.cases), 0) FROM digests d JOIN digests e ON d.run = ?1 AND e.run = ?2 AND e.test = d.test AND e.subject = d.subject AND e.digest = d.digest AND e.records = d.records)`,
+		[]any{before, after}, func(rows *sql.Rows) error { return rows.Scan(&c.before, &c.after, &c.alike) })
+	return c, err
 }
 
-// scattered says whether the tests of unlike lie so far apart that all cases are read
-// sooner than each of them.
-func (s *Store) scattered(before, after int64) (bool, error) {
+// spread says whether most of the cases lie between those of tests that are unlike, and
+// whether such tests are so scattered that all cases are read sooner than each of them.
+func (s *Store) spread(before, after int64) (most, scattered bool, err error) {
 	span, err := s.count(`SELECT coalesce(sum(d.last - d.first + 1), 0) FROM `+unlike, before, after)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	all, err := s.count(`SELECT coalesce(sum(records), 0) FROM digests WHERE run IN (?, ?)`, before, after)
-	return span > 2*all, err
+	return 2*span > all, span > 2*all, err
+}
+
+// mostPrograms bounds the programs of a run that are held in memory.
+const mostPrograms = 1 << 20
+
+// idBytes are those of the id of a program.
+const idBytes = 8
+
+// fewCommon returns the programs that two runs both have, as JSON, where every case has a
+// program and those of both are few beside the cases, as in runs of other seeds.
+func (s *Store) fewCommon(before, after int64) (common string, few bool, err error) {
+	seen := map[[idBytes]byte]bool{} // whether the later run has it too
+	cases, all := 0, true
+	for _, run := range []int64{before, after} {
+		n, err := s.count(`SELECT coalesce(sum(records), 0) FROM digests WHERE run = ?`, run)
+		if err != nil || n > mostPrograms {
+			return "", false, err
+		}
+		err = s.query(`SELECT count(*), CAST(coalesce(group_concat(program, ''), '') AS BLOB) FROM cases WHERE run = ?`, []any{run}, func(rows *sql.Rows) error {
+			var n int
+			var ids sql.RawBytes
+			if err := rows.Scan(&n, &ids); err != nil {
+				return err
+			}
+			cases, all = cases+n, all && len(ids) == n*idBytes
+			for len(ids) >= idBytes {
+				id := [idBytes]byte(ids)
+				if _, earlier := seen[id]; earlier || run == before {
+					seen[id] = run == after
+				}
+				ids = ids[idBytes:]
+			}
+			return nil
+		})
+		if err != nil {
+			return "", false, err
+		}
+	}
+	programs := []string{}
+	for id, both := range seen {
+		if both {
+			programs = append(programs, hex.EncodeToString(id[:]))
+		}
+	}
+	text, err := json.Marshal(programs)
+	return string(text), all && 4*len(programs) < cases, err
 }

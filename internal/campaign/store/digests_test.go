@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -11,9 +12,10 @@ import (
 )
 
 // TestDiffByDigests: what is not read since its digest is alike changes neither the
-// changes nor the counts, whether the cases of tests lie together or are scattered.
+// changes nor the counts, whether the cases of tests lie together or are scattered, and
+// whether they have all programs in common or few.
 func TestDiffByDigests(t *testing.T) {
-	for _, scattered := range []bool{false, true} {
+	for _, as := range []struct{ scattered, few bool }{{}, {scattered: true}, {few: true}, {true, true}} {
 		s := open2(t, filepath.Join(t.TempDir(), "s.db"))
 		rnd := rand.New(rand.NewPCG(25, 5))
 		words := []map[string]string{{}, {}}
@@ -32,10 +34,14 @@ func TestDiffByDigests(t *testing.T) {
 				if test == 3 && number == 5 { // and nothing else of the test
 					c.Outcome, c.Word = report.Failed, []string{"misaligned", "crash"}[run]
 				}
-				words[run][fmt.Sprint(c.Test, c.Name, c.Subject)] = c.Word
+				c.Program = fmt.Sprintf("%016x", i)
+				if as.few && number > 15 {
+					c.Program = fmt.Sprintf("%08x%08x", run+1, i)
+				}
+				words[run][fmt.Sprint(c.Test, c.Name, c.Subject, c.Program)] = c.Word
 				cases = append(cases, c)
 			}
-			if scattered {
+			if as.scattered {
 				rnd.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 			}
 			write(t, s, exampleRun(), true, cases...)
@@ -55,13 +61,16 @@ func TestDiffByDigests(t *testing.T) {
 		wanted.OnlyAfter = len(words[1]) - wanted.Common
 		got := []string{}
 		o, err := s.Diff(1, 2, func(c *Change) error {
-			got = append(got, fmt.Sprint(c.Test, c.Case, c.Subject)+" "+c.Before+" "+c.After)
+			got = append(got, fmt.Sprint(c.Test, c.Case, c.Subject, c.Program)+" "+c.Before+" "+c.After)
 			return nil
 		})
 		slices.Sort(want)
 		slices.Sort(got)
-		if is, err2 := s.scattered(1, 2); err != nil || err2 != nil || is != scattered || o != wanted || len(want) < 10 || !slices.Equal(want, got) {
-			t.Errorf("scattered %v (%v): %+v, want %+v; %d changes, want %d; %v, %v", scattered, is, o, wanted, len(got), len(want), err, err2)
+		most, scattered, err2 := s.spread(1, 2)
+		_, few, err3 := s.fewCommon(1, 2)
+		if err := errors.Join(err, err2, err3); err != nil || scattered != as.scattered || few != as.few || !most ||
+			o != wanted || len(want) < 5 || !slices.Equal(want, got) {
+			t.Errorf("%+v (%v, %v): %+v, want %+v; %d changes, want %d; %v", as, scattered, few, o, wanted, len(got), len(want), err)
 		}
 		if o, err := s.Diff(1, 1, func(c *Change) error { return fmt.Errorf("%+v", c) }); err != nil || o != (Overlap{Common: len(words[0])}) {
 			t.Errorf("a run and itself: %+v, %v", o, err)

@@ -17,15 +17,12 @@ type Flake struct {
 // Flakes hands tests that failed in some and not in others of equal runs to each,
 // those that did so last first.
 func (s *Store) Flakes(most int, each func(*Flake) error) error {
-	return s.query(`WITH equal AS (SELECT r.id, seed, plumb, arguments, u.name AS reference, u.version AS believed FROM runs r JOIN subjects u ON u.run = r.id AND u.n = 0 WHERE complete = 1),
-		again AS (SELECT id, dense_rank() OVER same AS alike, count(*) OVER (PARTITION BY seed, plumb, arguments, reference, believed) AS runs FROM equal
-			WINDOW same AS (ORDER BY seed, plumb, arguments, reference, believed)),
-		ended AS (SELECT t.run, alike, t.name, t.subject, u.version, max(t.outcome) AS outcome
-			FROM again JOIN totals t ON t.run = again.id JOIN subjects u ON u.run = t.run AND u.name = t.subject AND u.n > 0
-			WHERE runs > 1 AND t.kind = 2 GROUP BY t.run, t.name, t.subject)
+	return s.query(`WITH equal AS (SELECT r.id AS run, c.name AS subject, c.version, dense_rank() OVER (ORDER BY seed, plumb, arguments, u.name, u.version, c.name, c.version) AS form
+			FROM runs r JOIN subjects u ON u.run = r.id AND u.n = 0 JOIN subjects c ON c.run = r.id AND c.n > 0 WHERE complete = 1),
+		again AS MATERIALIZED (SELECT run, subject, version, form FROM equal WHERE form IN (SELECT form FROM equal GROUP BY form HAVING count(*) > 1))
 		SELECT (SELECT text FROM names WHERE id = name), (SELECT text FROM names WHERE id = subject), version, (SELECT seed FROM runs WHERE id = run), runs, failed, run FROM (
-			SELECT name, subject, version, count(*) AS runs, sum(outcome = 4) AS failed, max(run) AS run
-			FROM ended GROUP BY name, subject, version, alike HAVING max(outcome) = 4 AND min(outcome) < 4) ORDER BY run DESC, 1 LIMIT ?`, []any{most},
+			SELECT t.name, t.subject, version, count(DISTINCT t.run) AS runs, count(DISTINCT iif(outcome = 4, t.run, NULL)) AS failed, max(t.run) AS run
+			FROM again CROSS JOIN totals t ON t.run = again.run AND t.subject = again.subject AND t.kind = 2 GROUP BY form, t.name HAVING failed > 0 AND failed < runs) ORDER BY run DESC, 1 LIMIT ?`, []any{most},
 		func(rows *sql.Rows) error {
 			var f Flake
 			if err := rows.Scan(&f.Test, &f.Subject, &f.Version, &f.Seed, &f.Runs, &f.Failed, &f.Last); err != nil {
