@@ -18,18 +18,18 @@ import (
 	"plumb/program"
 )
 
-// judges are the commands that judge: each writes a page and reports.
+// judges are the commands that judge: each writes a page and reports, and keeps its run.
 var judges = []string{"run", "ops run", "ops check", "ops gradcheck", "graph run", "conform run", "matrix", "kernel", "selftest"}
 
-// TestEveryJudgeWritesFiles: --html and --report are on every command that judges.
+// TestEveryJudgeWritesFiles: --html, --report and --store are on every command that judges.
 func TestEveryJudgeWritesFiles(t *testing.T) {
 	seen := map[string]bool{}
 	everyCommand(newRoot(), func(cmd *cobra.Command) {
-		seen[strings.TrimPrefix(cmd.CommandPath(), "plumb ")] = cmd.Flags().Lookup("html") != nil && cmd.Flags().Lookup("report") != nil
+		seen[strings.TrimPrefix(cmd.CommandPath(), "plumb ")] = cmd.Flags().Lookup("html") != nil && cmd.Flags().Lookup("report") != nil && cmd.Flags().Lookup("store") != nil
 	})
 	for _, name := range judges {
 		if !seen[name] {
-			t.Errorf("plumb %s lacks --html or --report", name)
+			t.Errorf("plumb %s lacks --html, --report or --store", name)
 		}
 	}
 }

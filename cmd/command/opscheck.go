@@ -27,6 +27,7 @@ type operatorCheck struct {
 	grade  bool
 	cover  bool
 	filed  filed
+	kept   keeping
 }
 
 func newOpsCheck() *cobra.Command {
@@ -56,8 +57,9 @@ could not be checked is listed as well.`,
 	fl.BoolVar(&c.cover, "cover", false, "build this program again with coverage, and list lines of the definition that no check reaches (needs Go)")
 	jsonFlag(fl, &c.json, "one JSON object per operator and line")
 	c.filed.flags(fl, "what each field of a definition is held to, and what is not checked")
-	bars(cmd, "grade", "html", "report", "markdown")
-	bars(cmd, "cover", "html", "report", "markdown")
+	c.kept.flag(fl)
+	bars(cmd, "grade", "html", "report", "markdown", "store")
+	bars(cmd, "cover", "html", "report", "markdown", "store")
 	return cmd
 }
 
@@ -78,10 +80,15 @@ func (c *operatorCheck) run(ctx context.Context, names []string, log io.Writer) 
 	if c.cover {
 		return (&reached{out: c.out, args: c.again(defs)}).run(ctx, defs)
 	}
-	told := &checkTold{to: c.filed.begin("plumb ops check", time.Now(), nil), sum: report.NewSummary()}
+	if err := c.kept.open(log); err != nil {
+		return err
+	}
+	told := &checkTold{sum: report.NewSummary(), by: "their definitions"}
+	told.to = c.kept.keepAspects(c.filed.begin("plumb ops check", time.Now(), nil), "plumb ops check", told.by, c.seed)
 	defer func() {
 		told.end(&c.filed, c.seed)
 		err = c.filed.end(err, log)
+		c.kept.end(codeOf(err) != exitFault, err)
 	}()
 	findings, checked := 0, 0
 	for _, d := range defs {

@@ -2,10 +2,13 @@ package command
 
 import (
 	"fmt"
+	"strings"
 
 	"plumb/backend"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/report/page"
+	"plumb/internal/campaign/store"
+	"plumb/internal/find/finding"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/opcheck"
 	"plumb/program"
@@ -16,6 +19,7 @@ import (
 type checkTold struct {
 	to  report.Sinks
 	sum *report.Summary
+	by  string // what the definitions are held to
 
 	checked, unchecked [][]string
 }
@@ -46,11 +50,44 @@ func (t *checkTold) record(id string, i int, aspect string, v *verdict.Verdict) 
 }
 
 func (t *checkTold) end(f *filed, seed uint64) {
-	t.sum.Reference, t.sum.Candidates, t.sum.Seed = "their definitions", []string{"native"}, seed
+	t.sum.Reference, t.sum.Candidates, t.sum.Seed = t.by, []string{"native"}, seed
 	t.to.Summary(t.sum)
 	f.section(page.Section{Title: "Checked", Head: []string{"operator", "what", "comparisons", "findings"}, Rows: t.checked})
 	f.section(page.Section{Title: "Not checked", Head: []string{"operator", "field", "why"}, Rows: t.unchecked})
 }
+
+// keptAspects keeps verdicts on definitions in the results store.
+type keptAspects struct{ *keeping }
+
+// keepAspects begins a run of a command that judges definitions by themselves, and adds
+// what keeps it, where it is to be kept.
+func (k *keeping) keepAspects(to report.Sinks, command, by string, seed uint64) report.Sinks {
+	k.begin(&store.Run{Command: command, Seed: seed, Subjects: []store.Subject{{Name: by}, {Name: "native", Version: plumbVersion()}}})
+	if k.writer == nil {
+		return to
+	}
+	return append(to, keptAspects{k})
+}
+
+// Record keeps a verdict, and where it is a finding that one too.
+func (k keptAspects) Record(r *verdict.Record) {
+	c := storedCase(r)
+	_, id, _ := strings.Cut(r.Test, "::")
+	c.Operators = []string{id}
+	k.add(c)
+	if v := r.Verdict; v.Word.IsFinding() {
+		k.sight(&store.Sighting{Subject: c.Subject, Operator: id, What: fmt.Sprintf("%s %s of %s", v.Word, v.Kind, id), Test: c.Test, Cases: 1, Reason: v.Reason, Program: c.Text})
+	}
+}
+
+// End keeps nothing: a test is its cases.
+func (keptAspects) End(*verdict.End) {}
+
+// Findings keeps nothing: those of definitions come with their records.
+func (keptAspects) Findings([]*finding.Finding) {}
+
+// Summary keeps nothing: the store counts by itself.
+func (keptAspects) Summary(*report.Summary) {}
 
 // tellAspect hands on a verdict that no reference took part in.
 func tellAspect(to report.Sinks, sum *report.Summary, test string, i int, of *program.Program, v *verdict.Verdict) {

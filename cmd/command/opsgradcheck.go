@@ -27,6 +27,7 @@ type gradientCheck struct {
 	jobs  int
 	log   gradientLog
 	filed filed
+	kept  keeping
 }
 
 func newOpsGradcheck() *cobra.Command {
@@ -54,6 +55,7 @@ it checks all operators.`,
 	fl.BoolVarP(&g.log.verbose, "verbose", "v", false, "print every finding of an operator, not its first alone")
 	jsonFlag(fl, &g.log.json, "one JSON object per operator and line, the summary last")
 	g.filed.flags(fl, "findings with their programs, and the worst error ÷ limit of each operator")
+	g.kept.flag(fl)
 	bars(cmd, "json", "verbose")
 	return cmd
 }
@@ -71,13 +73,18 @@ func (g *gradientCheck) run(ctx context.Context, table *op.Table, patterns []str
 	if len(defs) == 0 {
 		return mistake(noOperator(patterns))
 	}
+	if err := g.kept.open(log); err != nil {
+		return err
+	}
 	c := drawing{given: g.given}
 	c.settle(nil)
 	start := time.Now()
-	told := &gradientTold{to: g.filed.begin("plumb ops gradcheck", start, nil), sum: report.NewSummary()}
+	told := &gradientTold{sum: report.NewSummary(), by: "difference quotients"}
+	told.to = g.kept.keepAspects(g.filed.begin("plumb ops gradcheck", start, nil), "plumb ops gradcheck", told.by, c.seed)
 	defer func() {
 		told.end(&g.filed, c.seed, time.Since(start))
 		err = g.filed.end(err, log)
+		g.kept.end(codeOf(err) != exitFault, err)
 	}()
 	options := gradcheck.Options{Seed: c.seed, Calls: g.calls}
 	check := func(d *op.Def) *gradcheck.Report { return gradcheck.Check(table, d, options) }

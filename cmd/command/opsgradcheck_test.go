@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"plumb/internal/campaign/store"
 	"plumb/op"
 	"plumb/program"
 )
@@ -15,10 +17,10 @@ import (
 // gradient of the wrong sign.
 func checkGradients(t *testing.T, asJSON bool) (string, error) {
 	t.Helper()
-	return checkGradientsTo(t, asJSON, filed{})
+	return checkGradientsTo(t, asJSON, filed{}, noStore)
 }
 
-func checkGradientsTo(t *testing.T, asJSON bool, files filed) (string, error) {
+func checkGradientsTo(t *testing.T, asJSON bool, files filed, kept string) (string, error) {
 	t.Helper()
 	table := planted(t, func(defs map[string]*op.Def) {
 		defs["cos"].Grad = func(g *op.Grad) {
@@ -27,7 +29,7 @@ func checkGradientsTo(t *testing.T, asJSON bool, files filed) (string, error) {
 	})
 	var out bytes.Buffer
 	seed := uint64(1)
-	g := &gradientCheck{given: &seed, jobs: 2, log: gradientLog{out: &out, json: asJSON}, filed: files}
+	g := &gradientCheck{given: &seed, jobs: 2, log: gradientLog{out: &out, json: asJSON}, filed: files, kept: keeping{path: kept}}
 	err := g.run(t.Context(), table, []string{"cos*"}, &out)
 	return out.String(), err
 }
@@ -62,13 +64,33 @@ func TestWrongGradientIsPrinted(t *testing.T) {
 	}
 }
 
-// TestWrongGradientOnPage: the page has the finding, its program and what is right beside it.
+// TestWrongGradientOnPage: the page has the finding, its program and what is right beside
+// it; the store has them too.
 func TestWrongGradientOnPage(t *testing.T) {
 	files, _, _ := filedTo(t, "plumb ops gradcheck")
-	_, err := checkGradientsTo(t, false, *files)
+	kept := filepath.Join(t.TempDir(), "plumb.db")
+	_, err := checkGradientsTo(t, false, *files, kept)
 	wantFindings(t, err)
 	has(t, "the page", readFile(t, files.html), `<header class="bad">`, "difference quotients", "gradcheck::cos", "gradcheck::cosh", "torch.cos", "the gradient is")
 	has(t, "the Markdown", readFile(t, files.files.all[0].path), "failed case", "gradcheck&#58;&#58;cos")
+	s, err := store.Read(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Run("last")
+	if err != nil || r.Failed == 0 || r.Passed == 0 || r.Seed != 1 || *r.Exit != exitFindings {
+		t.Fatalf("the store has %+v, %v", r, err)
+	}
+	err = s.Sightings(r.ID, func(f *store.Sighting) error {
+		if f.What != "misaligned gradient of cos" || f.Operator != "cos" || f.Cases != r.Failed || !strings.Contains(f.Program, "torch.cos") {
+			t.Errorf("%+v", f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWrongGradientInJSON(t *testing.T) {

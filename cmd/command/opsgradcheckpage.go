@@ -18,6 +18,7 @@ import (
 type gradientTold struct {
 	to   report.Sinks
 	sum  *report.Summary
+	by   string     // what the gradients are held to
 	none [][]string // operators without a gradient
 }
 
@@ -52,7 +53,7 @@ func misses(r *gradcheck.Report, order int) bool {
 }
 
 func (t *gradientTold) end(f *filed, seed uint64, took time.Duration) {
-	t.sum.Reference, t.sum.Candidates, t.sum.Seed, t.sum.Elapsed = "difference quotients", []string{"native"}, seed, took
+	t.sum.Reference, t.sum.Candidates, t.sum.Seed, t.sum.Elapsed = t.by, []string{"native"}, seed, took
 	t.to.Summary(t.sum)
 	f.section(page.Section{Title: "Without a gradient", Head: []string{"operator", "why"}, Rows: t.none})
 }
