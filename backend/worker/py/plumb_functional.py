@@ -8,6 +8,7 @@ import json
 from time import perf_counter_ns as now
 
 import plumb_table
+from plumb_asked import Asked, Env, base
 from plumb_graphs import part, whole
 from plumb_names import Unsupported
 from plumb_subject import SCOPES, Run
@@ -56,22 +57,6 @@ def shaped(entry):
 PROGRAMS = Programs()
 
 
-class Env:
-    """The values of a program: for each what it is, the leaves on which it
-    depends, and the value whose memory it shares in PyTorch; of views the call
-    that made them; and, of results that depend on one argument each, the leaves
-    of every one."""
-
-    def __init__(self, values, depends):
-        self.values, self.depends, self.memory = values, depends, list(range(len(values)))
-        self.views, self.parts = {}, {}
-
-    def add(self, v, depends, memory):
-        self.values.append(v)
-        self.depends.append(depends)
-        self.memory.append(len(self.memory) if memory is None else memory)
-
-
 def references(a):
     """Lists the values that an argument of a request names."""
     if type(a) is not list:
@@ -79,6 +64,16 @@ def references(a):
     if a and a[0] == "r":
         return [a[1]]
     return [k for e in a for k in references(e)]
+
+
+def named(call):
+    """Lists the values that the arguments of a call name."""
+    return references([call[1], *(call[2].values() if len(call) > 2 else ())])
+
+
+def without(call, name):
+    """Returns a call without an argument."""
+    return [*call[:2], {n: a for n, a in call[2].items() if n != name}, *call[3:]]
 
 
 def last(call):
@@ -101,45 +96,64 @@ def shares_memory(call):
     return shares(call[0]) or last(call) in MANY
 
 
-class Functional(Run):
+class Functional(Asked, Run):
     """A case on such a framework. Its leaves are named by the index of the input,
     or by that of the call that makes a module and the parameter's name."""
 
     requiring = False  # what is stored requires a gradient
+    named = staticmethod(named)
 
     def calls(self):
         self.states = {int(i): {name: self.load(entry, False) for name, entry in state.items()}
                        for i, state in (self.case.get("state") or {}).items()}
         mode = self.case.get("mode") or "eager"
+        self.given_inputs = list(self.env)
         t = now()
         if mode == "eager":
             self.trace = self.play(self.env, self.states, self.keep)
         else:
-            self.compiled(self.adapter.modes[mode], PROGRAMS.of(self.case))
+            self.compiled(self.adapter.modes[mode], self.shared())
         self.elapsed += now() - t
         self.env = self.trace.values
+        self.asked = {id(x): self.trace.grads[leaf][0] for leaf, x in self.leaves_given().items() if leaf in self.trace.grads}
 
-    def play(self, inputs, states, done):
-        """Makes the calls on inputs and on the states of modules; `done` is told of each. What they draw is the same every time."""
+    def shared(self):
+        """Returns what cases of the same program share."""
+        mode = self.case.get("mode") or "eager"
+        return {} if mode == "eager" or mode in self.adapter.quick else PROGRAMS.of(self.case)
+
+    def leaves_given(self):
+        """Returns the tensors that the case gives, by the names of leaves."""
+        return {**dict(enumerate(self.given_inputs)), **{(i, name): t for i, state in self.states.items() for name, t in state.items()}}
+
+    def play(self, inputs, states, done, end=None, found_by=None, given={}):
+        """Makes the calls, or those before one, on inputs and on the states of modules; `done` is told of each. What they draw
+        is the same every time. `found_by` has the gradients that calls among them found, `given` what leaves are."""
+        self.variables = given
+        self.origin, self.found_by = (inputs, states), {} if found_by is None else found_by
         self.adapter.seed(self.case["seed"])
         leaf = [frozenset([i] if entry[4] else []) for i, entry in enumerate(self.case["inputs"])]
-        env = Env(list(inputs), leaf)
-        for i, call in enumerate(self.case["calls"]):
+        env = Env([self.given_leaf(i, x) for i, x in enumerate(inputs)], leaf)
+        for i, call in enumerate(self.case["calls"][:end]):
             self.call = self.memory.mark[1] = i
-            self.env = env.values
-            v = self.evaluate(call)
-            if self.constructs(call):
-                v.state = states.get(i, {})
-                own = frozenset((i, name) for name, t in v.named_parameters() if self.differentiable(t))
-                env.add(v, frozenset().union(*[env.depends[k] for k in references(call[1])]) if v.children else own, None)
-            else:
-                self.result(env, call, v)
+            self.env, k = env.values, len(env.values)
+            if not self.asks(env, i, call):
+                v = self.evaluate(call)
+                if self.constructs(call):
+                    v.state = {name: self.given_leaf((i, name), t) for name, t in states.get(i, {}).items()}
+                    own = frozenset((i, name) for name, t in v.named_parameters() if self.differentiable(t))
+                    env.add(v, frozenset().union(*[env.depends[k] for k in references(call[1])]) if v.children else own, None)
+                else:
+                    self.result(env, call, v)
+            if k in self.variables and k not in env.leaf:
+                env.values[k] = env.values[k] + self.variables[k]  # −0, of which the gradient is that of the sum
+            self.remember(env, call, named(call))
             done(i, env)
         self.call = self.memory.mark[1] = len(self.case["calls"])  # what is raised from here on, no call raised
         return env
 
     def result(self, env, call, v):
-        refs = references([call[1], *(call[2].values() if len(call) > 2 else ())])
+        refs = named(call)
         depends = self.leaves_of(env, call, refs)
         if constant(call[0]) or not self.recording(call) or not self.differentiable(v):
             if depends and self.differentiable(v):
@@ -155,6 +169,13 @@ class Functional(Run):
             same = refs[:1]
             env.views[len(env.values)] = call
         env.add(v, depends, env.memory[same[0]] if same else None)
+        k = len(env.values) - 1
+        if call[0] == "getattr" and isinstance(env.values[refs[0]], Module):
+            leaf = refs[0] - len(self.case["inputs"]), call[1][1]
+            env.depends[k] = depends & frozenset([leaf])
+            env.leaf.update({k: leaf} if env.depends[k] else {})
+        elif len(call) > 2 and call[2].get("requires_grad") is True:
+            self.plant(env, k, k, v)
 
     def changed_by(self, env, call, refs):
         """Returns the index of the value that a call changes in place, or None."""
@@ -164,7 +185,9 @@ class Functional(Run):
 
     def evaluate(self, call):
         if in_place(call):  # the result is put where the input stood
-            call = [*call[:2], {name: a for name, a in call[2].items() if name != "inplace"}, *call[3:]]
+            call = without(call, "inplace")
+        if len(call) > 2 and type(call[2].get("requires_grad")) is bool:
+            call = without(call, "requires_grad")
         return super().evaluate(call)
 
     def leaves_of(self, env, call, refs):
@@ -176,7 +199,11 @@ class Functional(Run):
     def change(self, env, call, k, v, depends):
         """Puts what is changed in place where it stood."""
         old, memory = env.values[k], env.memory[k]
-        if env.depends[k] and k < len(self.case["inputs"]):
+        same = tuple(v.shape) == tuple(old.shape) and v.dtype == old.dtype and last(call) not in TURNED
+        if k in env.leaf and not self.recording(call) and same:
+            self.replant(env, k, v)
+            return
+        if env.depends[k] and (k < len(self.case["inputs"]) or k in env.leaf):
             raise Unsupported("no change in place of a leaf")
         views = [i for i, m in enumerate(env.memory) if m == memory and env.values[i] is not old]
         if any(last(env.views.get(i)) in MAYBE for i in views):
@@ -193,7 +220,10 @@ class Functional(Run):
         for i, m in enumerate(env.memory):
             if m == memory:
                 self.renew(env, i, held, depends)
-        env.add(None if call[0].rstrip("_").endswith("setitem") else v, depends, memory)
+                env.changed.add(i)
+        self.written(env, memory)
+        set_item = call[0].rstrip("_").endswith("setitem")
+        env.add(None if set_item else v, depends, memory, None if set_item else env.same[k])
 
     def around(self, env, k, v, depends):
         """Returns all of the memory of a view that was changed, which getitem made, and the leaves on which that depends."""
@@ -257,7 +287,7 @@ class Functional(Run):
         """Makes the calls in one compiled function of all tensors; `kept` has that of
         an earlier case of the same program."""
         names = self.parameters_of(self.states)
-        inputs, results, after = self.env, [], {}
+        inputs, results, after, held, grads = self.env, [], {}, {}, {}
         n = len(inputs)
 
         def program(*tensors):
@@ -266,11 +296,13 @@ class Functional(Run):
             states = self.with_parameters(dict(zip(names, tensors[n:])))
             self.trace = self.play(tensors[:n], states, lambda i, env: results.append((part(self.adapter, env.values[-1], flat), env.depends[-1])))
             after.update({key: part(self.adapter, t, flat) for key, t in self.renewed(states)})
+            held.update({leaf: part(self.adapter, t, flat) for leaf, t in self.trace.held.items()})
+            grads.update({leaf: part(self.adapter, g, flat) for leaf, (g, _) in self.trace.grads.items()})
             return tuple(flat)
 
-        function, results, after, traced = kept.get("forward") or (compile(program), results, after, None)
+        function, results, after, held, grads, traced = kept.get("forward") or (compile(program), results, after, held, grads, None)
         flat = function(*inputs, *[self.states[i][name] for i, name in names])
-        kept["forward"] = function, results, after, traced or self.trace
+        kept["forward"] = function, results, after, held, grads, traced or self.trace
         self.trace = kept["forward"][-1]
         env = Env(list(inputs), self.trace.depends[:n])
         for i, (v, depends) in enumerate(results):
@@ -282,7 +314,10 @@ class Functional(Run):
         for (i, name), t in after.items():
             module = self.modules[i]
             module.state = dict(module.state, **{name: whole(t, flat)})
-        env.depends = self.trace.depends  # after all changes in place
+        env.held = {leaf: whole(t, flat) for leaf, t in held.items()}
+        env.grads = {leaf: (whole(g, flat), self.trace.grads[leaf][1]) for leaf, g in grads.items()}
+        for of in ("depends", "leaf", "past", "freed", "same"):  # after all changes in place
+            setattr(env, of, getattr(self.trace, of))
         self.trace = env
 
     def renewed(self, states):
@@ -306,24 +341,27 @@ class Functional(Run):
     def differentiate(self, indices, cotangents):
         if not all(map(self.requires, indices)):
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
-        inputs = self.trace.values[:len(self.case["inputs"])]
-        wanted = [i for i, entry in enumerate(self.case["inputs"]) if entry[4]]
+        if frozenset().union(*[self.trace.past[k] for k in indices]) & self.trace.freed:
+            raise Unsupported("no graph that another gradient was computed by")
+        inputs, held = self.given_inputs, self.trace.held
+        wanted = [self.trace.leaf.get(i, i) for i, entry in enumerate(self.case["inputs"]) if entry[4]]
         wanted += [(i, name) for i, v in enumerate(self.trace.values[len(inputs):]) if i in self.modules and not v.children
                    for name, t in v.named_parameters() if self.differentiable(t)]
+        wanted += [leaf for leaf in held if leaf not in wanted]
         rest = [k for k in [*range(len(inputs)), *self.parameters_of(self.states)] if k not in wanted]
-        variables, others = ([inputs[k] if isinstance(k, int) else self.states[k[0]][k[1]] for k in keys] for keys in (wanted, rest))
+        given = self.leaves_given()
+        variables, others = ([held.get(k, given.get(k)) for k in keys] for keys in (wanted, rest))
         n, end = len(wanted), len(wanted) + len(rest)
 
         def program(others):
             def of(*tensors):
                 given = dict(zip([*wanted, *rest], [*tensors, *others]))
-                env = self.play([given[i] for i in range(len(inputs))], self.with_parameters(given), lambda i, env: None)
+                env = self.play([given.get(i, x) for i, x in enumerate(inputs)], self.with_parameters(given), lambda i, env: None, given=given)
                 return [env.values[i] for i in indices]
             return of
 
-        mode = self.adapter.modes.get(self.case.get("mode") or "eager")
-        kept = PROGRAMS.of(self.case) if mode else {}
-        mode = mode or (lambda f: f)
+        mode = self.adapter.modes.get(self.case.get("mode") or "eager", lambda f: f)
+        kept = self.shared()
         second = self.case.get("second")
 
         def gradients(*tensors):
@@ -339,7 +377,24 @@ class Functional(Run):
 
             seconds = kept.setdefault(("second", *indices), mode(twice))(*variables, *others, *cotangents, *weights)
         reached = frozenset().union(*[self.trace.depends[i] for i in indices])
-        ids = [id(x) for x in variables]
+        ids = [id(given[base(key)]) if base(key) in given else key for key in wanted]
         self.firsts = {x: g if key in reached else None for key, x, g in zip(wanted, ids, firsts)}
         if second is not None:
             self.found = {x: g if key in reached else None for key, x, g in zip(wanted, ids, seconds)}
+
+    def gradient(self, x):
+        return total(self.asked.get(id(x)), (self.firsts or {}).get(id(x)))
+
+    def made(self):
+        found, n = {}, len(self.case["inputs"])
+        for k, leaf in sorted(self.trace.leaf.items()):
+            first = base(leaf)
+            if isinstance(first, int) and (first >= n or not self.case["inputs"][first][4]) and first not in found:
+                key = id(self.given_inputs[first]) if first < n else leaf
+                found[first] = k, total(self.trace.grads.get(first, (None,))[0], (self.firsts or {}).get(key))
+        return [(k, self.store(g)) for k, g in found.values() if g is not None]
+
+
+def total(asked, last):
+    """Returns the gradient for which a program asked together with that of its end."""
+    return last if asked is None else asked if last is None else asked + last

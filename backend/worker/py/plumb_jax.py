@@ -28,6 +28,7 @@ class JAX(plumb_subject.Adapter):
     name, version = "jax", jax.__version__
     root, tensor_class = jax, jax.Array
     own = functional = True
+    quick = ("vmap",)
     table = plumb_subject.table("jax.json")
 
     def __init__(self):

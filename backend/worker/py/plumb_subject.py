@@ -263,6 +263,7 @@ class Run:
 
     def calls(self):
         env, calls, makers, mark = self.env, self.case["calls"], self.targets.makers, self.memory.mark
+        late = self.late and not any(call[0] == "getattr" and call[1][1] == "grad" for call in calls)  # to which a backward pass adds
         for i, call in enumerate(calls):
             self.call = mark[1] = i
             f, args, kwargs = self.prepared(call)
@@ -279,7 +280,7 @@ class Run:
             env.append(v)
             if call[0] in makers:
                 self.constructed(i, v)
-            if self.late and i == len(calls) - 1:
+            if late and i == len(calls) - 1:
                 self.last = (v,)
             else:
                 self.values.append(self.adapter.encode(self, v))

@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/backend"
+	"plumb/program"
+)
+
+// scoped adds a with statement to the last call.
+func (b *builder) scoped(target string) *builder {
+	b.p.Calls[len(b.p.Calls)-1].Scopes = []*program.Scope{{Target: target}}
+	return b
+}
+
+// TestAskedGradients: gradients for which a program itself asks are PyTorch's on a
+// framework without a tape, and so are leaves that calls make and change; also where
+// the program is one function.
+func TestAskedGradients(t *testing.T) {
+	own, w := torch(t), adapted(t, "torchown")
+	x := func() *builder { return new(builder).in("x", f32([]int{2, 3}, 1, -2, 3, 0.5, 2, -1), true) }
+	squares := func() *builder {
+		return x().call("s", "torch.mul", ref("x"), ref("x")).call("h", "torch.tanh", ref("s")).call("y", "torch.sum", ref("h"))
+	}
+	step := func(b *builder, n int) *builder {
+		name := func(s string) string { return fmt.Sprint(s, n) }
+		return b.call(name("p"), "torch.mul", ref("x"), ref("w")).call(name("e"), "torch.exp", ref(name("p"))).call(name("l"), "torch.mean", ref(name("e"))).
+			call(name("b"), "Tensor.backward", ref(name("l"))).call(name("g"), "getattr", ref("w"), "grad").
+			call(name("d"), "torch.mul", ref(name("g")), 0.1).call(name("u"), "Tensor.sub_", ref("w"), ref(name("d"))).scoped("torch.no_grad").
+			call(name("z"), "Tensor.mul_", ref(name("g")), 0.0)
+	}
+	for name, b := range map[string]*builder{
+		"backward adds to what there is": squares().call("a", "Tensor.backward", ref("y")).kw("retain_graph", true).call("b", "torch.autograd.backward", ref("y"), ref("y")).kw("retain_graph", true).
+			call("g", "getattr", ref("x"), "grad").back("y", program.Fill{}),
+		"of a leaf and of what lies between": squares().call("g", "torch.autograd.grad", ref("y"), program.List{ref("x"), ref("s"), ref("x")}).kw("retain_graph", true).
+			call("i", "operator.getitem", ref("g"), int64(1)).back("y", program.Fill{}),
+		"of second order": squares().call("t", "torch.mul", ref("s"), ref("x")).call("q", "torch.sum", ref("t")).call("g", "torch.autograd.grad", ref("q"), ref("x")).kw("create_graph", true).
+			call("i", "operator.getitem", ref("g"), int64(0)).call("r", "torch.mul", ref("i"), ref("i")).back("r", program.Fill{}),
+		"of second order, of what lies between": squares().call("g", "torch.autograd.grad", ref("y"), ref("s")).kw("create_graph", true).call("i", "operator.getitem", ref("g"), int64(0)).
+			call("r", "torch.sum", ref("i")).call("k", "torch.autograd.grad", ref("r"), ref("s")),
+		"of a cotangent": squares().call("g", "torch.autograd.grad", ref("h"), ref("x"), ref("c")).kw("create_graph", true).call("i", "operator.getitem", ref("g"), int64(0)).
+			call("r", "torch.sum", ref("i")).call("k", "torch.autograd.grad", ref("r"), program.List{ref("c"), ref("x")}),
+		"what is not used": squares().in("v", f32([]int{1}, 1), true).call("g", "torch.autograd.grad", ref("y"), program.List{ref("v"), ref("x")}).kw("allow_unused", true),
+		"of leaves that calls make": x().call("w", "torch.zeros", program.Tuple{int64(3)}).kw("requires_grad", true).call("c", "torch.nn.Parameter", ref("k")).
+			call("p", "torch.mul", ref("x"), ref("w")).call("q", "torch.add", ref("p"), ref("c")).call("r", "torch.exp", ref("q")).back("r", program.Fill{}),
+		"of steps that change a leaf": step(step(x().in("i", f32([]int{3}, 1, 2, -1), false).call("w", "Tensor.requires_grad_", ref("i")), 1), 2).
+			call("f", "getattr", ref("w"), "is_leaf").call("n", "setattr", ref("w"), "grad", nil).call("m", "getattr", ref("w"), "grad"),
+		"refused: nothing requires one": new(builder).in("x", f32([]int{2}, 1, 2), false).call("y", "torch.sum", ref("x")).call("b", "Tensor.backward", ref("y")),
+		"refused: no scalar":            x().call("y", "torch.exp", ref("x")).call("b", "Tensor.backward", ref("y")),
+		"refused: not used":             squares().in("v", f32([]int{1}, 1), true).call("g", "torch.autograd.grad", ref("y"), ref("v")),
+	} {
+		if strings.Contains(name, "calls make") {
+			b.in("k", f32([]int{3}, 0.5, 0.25, 1), false)
+		}
+		if strings.HasSuffix(name, "cotangent") {
+			b.in("c", f32([]int{2, 3}, 1, 2, -1, 0.5, 1, 1), true)
+		}
+		want := run(t, own, b)
+		for _, mode := range []string{"", "traced"} {
+			of, err := w.In(mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := of.Run(t.Context(), b.job())
+			if err != nil || got.Status != want.Status || got.Class != want.Class {
+				t.Fatalf("%s, %q: %v %s %s %s, want %s %s", name, mode, err, got.Status, got.Class, got.Message, want.Status, want.Message)
+			}
+			if want.Status != backend.OK {
+				continue
+			}
+			for i, v := range want.Values {
+				nearlyValue(t, got.Values[i], v)
+			}
+			for _, s := range want.Slots {
+				j := slices.IndexFunc(got.Slots, func(g backend.Slot) bool { return g.Place == s.Place })
+				if s.Part == backend.PartChange {
+					continue
+				}
+				if j < 0 || (got.Slots[j].Tensor == nil) != (s.Tensor == nil) {
+					t.Fatalf("%s, %q has no %+v", name, mode, s.Place)
+				}
+				if s.Tensor != nil {
+					nearly(t, fmt.Sprint(name, mode, s.Place), got.Slots[j].Tensor.Contiguous(), s.Tensor.Contiguous())
+				}
+			}
+		}
+	}
+}
+
+// TestAskedTwice: PyTorch frees what a gradient came by, and whether it needs that again
+// depends on what its kernels save.
+func TestAskedTwice(t *testing.T) {
+	w := adapted(t, "torchown")
+	b := new(builder).in("x", f32([]int{2}, 1, 2), true).call("e", "torch.exp", ref("x")).call("y", "torch.sum", ref("e")).
+		call("a", "Tensor.backward", ref("y")).call("b", "Tensor.backward", ref("y"))
+	if got := run(t, w, b); got.Status != backend.Unsupported || !strings.Contains(got.Message, "another gradient") {
+		t.Errorf("%s: %s", got.Status, got.Message)
+	}
+}

@@ -1,0 +1,276 @@
+"""Gradients for which a program itself asks, on frameworks without a tape: the calls before
+are made once more, as a function of the leaves, which the framework differentiates.
+"""
+
+from plumb_names import Unsupported
+
+PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+MOST = 5000  # calls that are made once more, over all gradients of a program
+READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
+UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+NO_GRAD = "element %d of tensors does not require grad and does not have a grad_fn"
+
+
+class Env:
+    """The values of a program: for each what it is, the leaves on which it depends, the
+    value whose memory it shares in PyTorch, and the first one that is the same tensor; of
+    views the call that made them; and, of results that depend on one argument each, the
+    leaves of every one.
+
+    A leaf is named by the index of its value, by that and a number once it was changed,
+    or by the call that makes a module and the parameter's name. `held` has the tensors of
+    those that calls made or changed, `grads` their gradients so far by the value alone,
+    `read` the values that programs took of these. `past` are the values that a gradient
+    reaches on its way to the leaves, `freed` those that no other gradient may.
+    """
+
+    def __init__(self, values, depends):
+        self.values, self.depends, self.memory = values, depends, list(range(len(values)))
+        self.same, self.past = list(self.memory), [frozenset()] * len(values)
+        self.views, self.parts = {}, {}
+        self.leaf = {i: i for i, leaves in enumerate(depends) if leaves}
+        self.held, self.grads, self.read, self.freed, self.changed = {}, {}, {}, set(), set()
+
+    def add(self, v, depends, memory, same=None):
+        k = len(self.values)
+        self.values.append(v)
+        self.depends.append(depends)
+        self.memory.append(k if memory is None else memory)
+        self.same.append(k if same is None else same)
+
+    def twins(self, k):
+        """Lists the values that are the same tensor."""
+        return [i for i, first in enumerate(self.same) if first == self.same[k]]
+
+
+def base(leaf):
+    """Returns the name that a leaf keeps when it is changed."""
+    return leaf[0] if isinstance(leaf, tuple) and isinstance(leaf[1], int) else leaf
+
+
+def index(a):
+    """Returns the value that an argument of a request names."""
+    if type(a) is not list or a[0] != "r":
+        raise Unsupported("a gradient of what is no tensor of the program")
+    return a[1]
+
+
+def indices(a):
+    return [index(e) for e in a[1]] if type(a) is list and a[0] in ("l", "u") else [index(a)]
+
+
+class Asked:
+    """The part of a case in which a program asks for gradients."""
+
+    again = 0  # calls that were made once more
+
+    def asks(self, env, at, call):
+        """Makes a call about gradients; tells whether it is one."""
+        ask = ASKS.get(call[0])
+        if ask is None or call[0] == "getattr" and (call[1][1] not in READ or not self.adapter.is_tensor(env.values[index(call[1][0])])):
+            return False
+        names = {name: a for name, a in call[2].items()} if len(call) > 2 else {}
+        ask(self, env, at, *call[1], **names)
+        return True
+
+    def remember(self, env, call, refs):
+        """Notes the past of the last value, and of all that a call gave it."""
+        k = len(env.values) - 1
+        past = frozenset().union(*[env.past[r] for r in refs], [k]) if env.depends[k] and k not in env.leaf else frozenset()
+        env.past.append(past)
+        if env.memory[k] != k:
+            for i, memory in enumerate(env.memory):
+                if memory == env.memory[k] and i in env.changed:
+                    env.past[i] = past if env.depends[i] and i not in env.leaf else frozenset()
+
+    def given_leaf(self, leaf, v):
+        """Returns the tensor that a leaf is where gradients are computed, else its own."""
+        return self.variables.get(leaf, v)
+
+    # Leaves.
+
+    def require(self, env, at, t, requires_grad=True):
+        k = index(t)
+        if requires_grad and not env.depends[k]:
+            if not self.differentiable(env.values[k]):
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            self.plant(env, env.same[k], env.same[k], env.values[k])
+        elif not requires_grad and env.depends[k]:
+            if k not in env.leaf or not isinstance(base(env.leaf[k]), int):
+                raise Unsupported("no gradient ends at what a call made of others")
+            for i in env.twins(k):
+                env.values[i], env.depends[i] = self.adapter.stop(env.values[i]), frozenset()
+                del env.leaf[i]
+        env.add(env.values[k], env.depends[k], env.memory[k], env.same[k])
+        if k in env.leaf:
+            env.leaf[len(env.values) - 1] = env.leaf[k]
+
+    def plant(self, env, k, leaf, v):
+        """Makes a leaf of a value."""
+        v = env.held[leaf] = self.given_leaf(leaf, self.adapter.stop(v))
+        for i in env.twins(k):
+            env.values[i], env.depends[i], env.leaf[i] = v, frozenset([leaf]), leaf
+
+    def parameter(self, env, at, data, requires_grad=True):
+        k = index(data)
+        if any(k in self.named(call) for call in self.case["calls"][at + 1:]):
+            raise Unsupported("no parameter that shares memory with what is used besides")
+        env.add(self.adapter.stop(env.values[k]), frozenset(), None)
+        if requires_grad:
+            self.plant(env, len(env.values) - 1, len(env.values) - 1, env.values[-1])
+
+    def replant(self, env, k, v):
+        """Gives a leaf, which a call changed where no gradients are recorded, its new elements."""
+        leaf = env.leaf[k]
+        if any(m == env.memory[k] and env.same[i] != env.same[k] for i, m in enumerate(env.memory)):
+            raise Unsupported("no views of what is changed in place")
+        if not isinstance(base(leaf), int):
+            raise Unsupported("no change in place of a module's parameter")
+        count = leaf[1] + 1 if isinstance(leaf, tuple) else 1
+        self.plant(env, k, (base(leaf), count), v)
+        env.add(env.values[k], env.depends[k], env.memory[k], env.same[k])
+        env.leaf[len(env.values) - 1] = env.leaf[k]
+
+    def attribute(self, env, at, t, name):
+        k = index(t)
+        leaf = base(env.leaf[k]) if k in env.leaf else None
+        if name == "grad":
+            return self.read(env, leaf)
+        if name == "grad_fn" and env.depends[k] and leaf is None:
+            raise Unsupported("%s has no grad_fn" % self.adapter.name)
+        env.add({"requires_grad": bool(env.depends[k]), "is_leaf": not env.depends[k] or leaf is not None, "grad_fn": None}[name], frozenset(), None)
+
+    def read(self, env, leaf):
+        """Adds the gradient of a leaf: each time the same tensor."""
+        v, depends = env.grads.get(leaf, (None, frozenset()))
+        first = env.read.get(leaf) if v is not None else None
+        env.add(v, depends, None if first is None else env.memory[first], None if first is None else env.same[first])
+        if v is not None:
+            env.read.setdefault(leaf, len(env.values) - 1)
+
+    def assign(self, env, at, t, name, new):
+        k = index(t)
+        if name == "requires_grad" and self.adapter.is_tensor(env.values[k]):
+            self.require(env, at, t, new)
+            env.values[-1] = None
+            return
+        if name != "grad" or new is not None or k not in env.leaf:
+            raise Unsupported("attribute %s cannot be assigned" % name)
+        env.grads.pop(base(env.leaf[k]), None)
+        env.read.pop(base(env.leaf[k]), None)
+        env.add(None, frozenset(), None)
+
+    def written(self, env, memory):
+        """Takes over what a call changed of gradients that programs read."""
+        for leaf, k in env.read.items():
+            if env.memory[k] == memory:
+                env.grads[leaf] = env.values[k], env.depends[k]
+
+    # Gradients.
+
+    def back(self, env, at, t, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        self.backs(env, at, t, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def backs(self, env, at, tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+        if inputs is not None or grad_variables is not None:
+            raise Unsupported("no gradients of some leaves alone")
+        outputs = indices(tensors)
+        leaves = sorted(self.reached(env, outputs), key=str)
+        for leaf, g in zip(leaves, self.pulled(env, at, outputs, leaves, grad_tensors, retain_graph, create_graph)):
+            self.accumulate(env, base(leaf), g, self.depending(env, [*outputs, *self.weighing(grad_tensors)]) if create_graph else frozenset())
+        env.add(None, frozenset(), None)
+
+    def accumulate(self, env, leaf, g, depends):
+        old, before = env.grads.get(leaf, (None, frozenset()))
+        if old is not None:
+            g, depends = old + g, depends | before
+        env.grads[leaf] = g, depends
+        if leaf in env.read:
+            for i, memory in enumerate(env.memory):
+                if memory == env.memory[env.read[leaf]]:
+                    self.renew(env, i, g, depends)
+
+    def ask(self, env, at, outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False):
+        if is_grads_batched:
+            raise Unsupported("no gradients of batches of cotangents")
+        outputs, wanted = indices(outputs), indices(inputs)
+        reached, past = self.reached(env, outputs), frozenset().union(*[env.past[k] for k in outputs])
+        for k in wanted:
+            if not env.depends[k]:
+                raise RuntimeError("One of the differentiated Tensors does not require grad")
+            if k not in env.leaf and k in env.changed:
+                raise Unsupported("no gradient of what was changed in place")
+        leaves = [env.leaf.get(k, k) for k in wanted]
+        used = [leaf in reached or leaf in past or k in outputs for leaf, k in zip(leaves, wanted)]
+        if not all(used) and not allow_unused:
+            raise RuntimeError(UNUSED)
+        asked = list(dict.fromkeys([leaf for leaf, u in zip(leaves, used) if u]))
+        found = dict(zip(asked, self.pulled(env, at, outputs, asked, grad_outputs, retain_graph, create_graph) if asked else ()))
+        env.add(tuple([found.get(leaf) for leaf in leaves]), self.depending(env, [*outputs, *self.weighing(grad_outputs)]) if create_graph else frozenset(), None)
+
+    def reached(self, env, outputs):
+        for n, k in enumerate(outputs):
+            if not self.adapter.is_tensor(env.values[k]) or not env.depends[k]:
+                raise RuntimeError(NO_GRAD % n)
+        reached = self.depending(env, outputs)
+        now = set(env.leaf.values())
+        if any(isinstance(base(leaf), int) and leaf not in now for leaf in reached):
+            raise Unsupported("no gradient of a leaf that was changed since")
+        return reached
+
+    def weighing(self, cotangents):
+        """Lists the values that weigh results."""
+        return [] if cotangents is None else indices(cotangents)
+
+    def depending(self, env, outputs):
+        return frozenset().union(*[env.depends[k] for k in outputs])
+
+    def pulled(self, env, at, outputs, leaves, cotangents, retain_graph, create_graph):
+        """Returns the gradient of each leaf."""
+        past = frozenset().union(*[env.past[k] for k in outputs])
+        if past & env.freed:
+            raise Unsupported("no graph that another gradient was computed by")
+        if not (create_graph if retain_graph is None else retain_graph):
+            env.freed |= past
+        if at in self.found_by and not create_graph:
+            return self.found_by[at]
+        given = self.weighing(cotangents)
+        weights = [env.values[k] for k in given]
+        for k in outputs[len(given):]:
+            if self.size(env.values[k]) != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            weights.append(self.cotangent(env.values[k], None, 1))
+        for k, w in zip(outputs, weights):
+            if tuple(w.shape) != tuple(env.values[k].shape):
+                raise RuntimeError("Mismatch in shape: grad_output[0] has a shape of %s and output[0] has a shape of %s." % (tuple(w.shape), tuple(env.values[k].shape)))
+        self.again += at
+        if self.again > MOST:
+            raise Unsupported("no gradients of so many calls made once more")
+        inputs, states, variables, found_by, call = *self.origin, self.variables, self.found_by, self.call
+
+        def of(*tensors):
+            again = self.play(inputs, states, lambda i, env: None, at, dict(found_by), {**variables, **dict(zip(leaves, tensors))})
+            return [again.values[k] for k in outputs]
+
+        try:
+            found = self.adapter.vjp(of, [self.tensor_of(env, leaf) for leaf in leaves], weights)
+        finally:
+            self.variables, self.found_by, self.origin = variables, found_by, (inputs, states)
+            self.env, self.call, self.memory.mark[1] = env.values, call, call
+        if not create_graph:
+            found = [self.adapter.stop(g) for g in found]
+            self.found_by[at] = found
+        return found
+
+    def tensor_of(self, env, leaf):
+        """Returns what a leaf is, and of another value the -0 that is added to it."""
+        if leaf in self.variables or leaf in env.held:
+            return self.variables.get(leaf, env.held.get(leaf))
+        if isinstance(leaf, tuple):
+            return self.origin[1][leaf[0]][leaf[1]]
+        v = env.values[leaf]
+        return v if leaf in env.leaf else self.cotangent(v, None, self.size(v)) * -0.0
+
+
+ASKS = {"Tensor.backward": Asked.back, "torch.autograd.backward": Asked.backs, "torch.autograd.grad": Asked.ask, "Tensor.requires_grad_": Asked.require,
+        "getattr": Asked.attribute, "setattr": Asked.assign, **dict.fromkeys(PARAMETER, Asked.parameter)}
