@@ -53,6 +53,26 @@ func compares(t token) bool {
 	return false
 }
 
+// trailing gives tuples that end in a comma, such as "x, = pair", the parentheses that
+// Starlark wants.
+func (p *prepasser) trailing(toks []token) {
+	start, depth := 0, 0
+	for i, t := range toks {
+		switch {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		case depth > 0:
+		case t.is("=") || t.is("return") || t.is("for") || t.is("in"):
+			start = i + 1
+		case t.is(",") && i > start && (i+1 == len(toks) || toks[i+1].is("=") || toks[i+1].is("in") || toks[i+1].is(":")):
+			p.put(toks[start].start, 0, "(")
+			p.put(t.end, -1, ")")
+		}
+	}
+}
+
 // nest rewrites a statement's tokens bracket by bracket.
 func (p *prepasser) nest(toks []token) *scanError {
 	stack := []*frame{{open: -1}}

@@ -506,6 +506,7 @@ func (p *prepasser) expressions(toks []token) *scanError {
 	if err := p.nest(toks); err != nil {
 		return err
 	}
+	p.trailing(toks)
 	for i := 0; i < len(toks); i++ {
 		t := toks[i]
 		if p.done[t.start] {

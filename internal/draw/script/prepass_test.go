@@ -32,6 +32,8 @@ func TestPrepass(t *testing.T) {
 		{"x = a not in b is not c and d < e", `x = __chain__(lambda: (a ), "not in", lambda: ( b ), "is not", lambda: ( c)) and d < e`},
 		{"a, *b = c", "a, b = __unpack__(( c), 1, 0)"},
 		{"*a, b = c, d", "a, b = __unpack__(( c, d), 0, 1)"},
+		{"a, = b; c = d, e,; f(a,)", "(a,) = b; c = (d, e,); f(a,)"},
+		{"for a, in b: return a,", "for (a,) in b: return (a,)"},
 		{"a = b = c[0] = d", "a = d; b = a; c[0] = a"},
 		{"{1, 2}, {x for x in y}, {}, {1: 2}, {**a, 1: 2}", "set([1, 2]), set([x for x in y]), {}, {1: 2}, __merge__(a, {1: 2})"},
 		{"sum(x for x in y), (x for x in y)", "sum([x for x in y]), ([x for x in y])"},
