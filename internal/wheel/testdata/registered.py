@@ -17,7 +17,7 @@ cases = [
     ("leaky_relu_yzh", "default", (x, 0.2), {}, lambda: F.leaky_relu(x, 0.2)),
     ("leaky_relu_yzh", "default", (leaf(4, 3).detach().t().requires_grad_(),), {}, None),
     ("bent_identity", "default", (x,), {}, lambda: ((x * x + 1).sqrt() - 1) / 2 + x),
-    ("peaks", "default", (x, 2), {}, lambda: x.unfold(-1, 2, 1).max(-1)[0]),
+    ("peaks", "default", (x, torch.zeros(3, 4, dtype=torch.int64), 2), {}, lambda: x.unfold(-1, 2, 1).max(-1)[0]),
     ("add", "default", (x, w), {"alpha": 2}, lambda: torch.add(x, w, alpha=2)),
     ("mul", "v1", (x, 2.5), {}, lambda: x * 2.5),
     ("max", "dim", (x, 1), {}, lambda: x.max(1)[0]),
@@ -38,7 +38,9 @@ for name, overload, args, kwargs, want in cases:
         out, want = op(*args, **kwargs), want()
         out = out[0] if isinstance(out, tuple) else out
         torch.testing.assert_close(out, want)
-        leaves = [a for a in args if isinstance(a, torch.Tensor) and a.is_leaf]
+        leaves = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
+        if "!" in str(op._schema):  # PyTorch registers no gradient of what changes an argument
+            continue
         g = torch.randn_like(want)
         for a, b in zip(torch.autograd.grad(out, leaves, g), torch.autograd.grad(want, leaves, g)):
             torch.testing.assert_close(a, b)
