@@ -43,15 +43,15 @@ func TestHangsAreToldByWhatTheyUse(t *testing.T) {
 		t.Skip("the time of processors is read from /proc")
 	}
 	for _, of := range []struct {
-		target       string
-		asleep, busy time.Duration
-		want         string
+		target              string
+		limit, asleep, busy time.Duration
+		want                string
 	}{
-		{"hang", 200 * time.Millisecond, 0, "no answer within 200ms"},
-		{"hang", 0, 200 * time.Millisecond, "no answer within 1.5s"},
-		{"spin", 200 * time.Millisecond, 0, "no answer within "}, // later on a machine that is busy
+		{"hang", time.Minute, 200 * time.Millisecond, 0, "no answer within 200ms"}, // later on a machine that is busy
+		{"hang", 1500 * time.Millisecond, 0, 200 * time.Millisecond, "no answer within 1.5s"},
+		{"spin", 1500 * time.Millisecond, 200 * time.Millisecond, 0, "no answer within "},
 	} {
-		w := fake(t, Config{CaseTimeout: 1500 * time.Millisecond})
+		w := fake(t, Config{CaseTimeout: of.limit})
 		w.Hung(of.asleep, of.busy)
 		out, err := w.Run(t.Context(), fakeJob(of.target))
 		if err != nil || out.Status != backend.TimedOut || !strings.Contains(out.Message, of.want) {
