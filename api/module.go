@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumb/internal/arg"
+	"plumb/internal/draw/choice"
 	"plumb/internal/eager"
 	"plumb/nn"
 	"plumb/op"
@@ -33,16 +34,24 @@ func (s *Session) DefaultDType(d DType) { s.dtype = d }
 // before the module is called. The error is an *op.Error of the class that
 // PyTorch raises, or says that the name is unknown.
 func (s *Session) Module(name string, args ...any) (*Module, error) {
-	if s.rec != nil {
-		return nil, fmt.Errorf("%s: a session that records its calls makes no modules", name)
-	}
 	def := nn.Modules().Lookup(name)
 	if def == nil {
 		return nil, fmt.Errorf("%w %s", op.ErrUnknown, name)
 	}
+	return s.ModuleOf(def, args...)
+}
+
+// ModuleOf is Module of a definition of one's own, made by nn.Must, whose forward may
+// use operators of the session's table. Parameters that have an Initial are drawn: two
+// sessions of one seed that make the same modules draw the same.
+func (s *Session) ModuleOf(def *nn.Def, args ...any) (*Module, error) {
+	name := def.Name()
+	if s.rec != nil {
+		return nil, fmt.Errorf("%s: a session that records its calls makes no modules", name)
+	}
 	c := call{name: name, s: s}
 	positional, kws := c.split(args)
-	if s.dtype != tensor.Invalid && def.Sigs()[0].Takes(arg.DType) && !slices.ContainsFunc(kws, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
+	if s.dtype != tensor.Invalid && len(def.Sigs()) > 0 && def.Sigs()[0].Takes(arg.DType) && !slices.ContainsFunc(kws, func(k op.Kwarg) bool { return k.Name == "dtype" }) {
 		kws = append(kws, op.Kw("dtype", s.dtype))
 	}
 	if c.err != nil {
@@ -53,6 +62,8 @@ func (s *Session) Module(name string, args ...any) (*Module, error) {
 		return nil, err
 	}
 	made := &Module{m, s}
+	m.Draw(choice.Derive(s.seed, uint64(s.made)))
+	s.made++
 	if def.Container { // of modules that have their values
 		return made, nil
 	}

@@ -36,6 +36,8 @@ type Session struct {
 	table *op.Table
 	rec   Recorder // in place of both
 	dtype DType    // of modules' parameters; Invalid for PyTorch's default
+	seed  uint64
+	made  int // modules, since the seed was set
 }
 
 // NewSession returns a session over Plumb's own operators.
@@ -49,6 +51,7 @@ func NewSessionOn(table *op.Table) *Session { return &Session{eager: eager.New(t
 func (s *Session) Seed(seed uint64) {
 	if s.rec == nil {
 		s.eager.Seed(seed)
+		s.seed, s.made = seed, 0
 	}
 }
 

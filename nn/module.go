@@ -41,6 +41,9 @@ type Slot struct {
 	// Fill is the initial value of every element; nil for a random one, which
 	// has to be loaded.
 	Fill *float64
+	// Initial draws the initial elements, where Fill is nil; without it a random entry
+	// has to be loaded.
+	Initial Initial
 	// Given is the initial value where an argument of the constructor is it.
 	Given op.Value
 }
@@ -122,6 +125,9 @@ func (d *Def) init() error {
 // (*op.Error).
 func (d *Def) New(args []any, kwargs []op.Kwarg) (m *Module, err error) {
 	defer func() { named(&err, d.Name()) }()
+	if d.sigs == nil {
+		return nil, fmt.Errorf("the module %s is in no table: make its definition by nn.Must", d.Name())
+	}
 	if d.Container {
 		return d.contain(args, kwargs)
 	}

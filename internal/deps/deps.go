@@ -19,8 +19,8 @@ internal/inplace:           internal/arg tensor op
 internal/autograd:          internal/arg tensor op program internal/inplace
 internal/eager:             tensor op internal/autograd
 graph:                      tensor internal/draw/choice internal/kernel op internal/autograd internal/eager nn optim internal/where
-api:                        internal/arg tensor op internal/autograd internal/eager ops nn graph
-nn:                         internal/arg tensor op
+api:                        internal/arg tensor op internal/autograd internal/eager ops nn graph internal/draw/choice
+nn:                         internal/arg tensor op internal/draw/choice internal/variate
 internal/gradcheck:         tensor internal/draw/choice op program internal/eager
 internal/campaign/coverage:
 optim:                      internal/arg tensor op internal/eager nn
