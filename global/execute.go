@@ -163,10 +163,11 @@ type launch struct {
 	call      *op.Call
 	placement Placement
 	names     []string
-	from      []SBP         // of the arguments, in their order
-	metas     []op.Meta     // nil where they depend on elements
-	signature []op.Sharding // by dimension of the hierarchy
-	boxed     []*Tensor     // the arguments, in their order
+	from      []SBP           // of the arguments, in their order
+	metas     []op.Meta       // nil where they depend on elements
+	joint     [][]op.Sharding // signatures that NdSBP states
+	signature []op.Sharding   // by dimension of the hierarchy
+	boxed     []*Tensor       // the arguments, in their order
 	step      Step
 }
 
@@ -186,7 +187,7 @@ func (rt *Runtime) launch(call *op.Call, p Placement, lies func(op.Value) (SBP, 
 		}
 		l.from = append(l.from, s)
 	}
-	return l, nil
+	return l, l.stated()
 }
 
 // plan chooses the signature of each dimension.
@@ -200,12 +201,13 @@ func (l *launch) plan() {
 		}
 		return
 	}
-	corners, fits := []*op.Call{l.call}, false
+	l.keepAllowed()
+	corners, fits, alone := []*op.Call{l.call}, false, true
 	for k, n := range l.placement.Hierarchy {
-		s, several := l.choose(k, n, corners)
+		c, several := l.choose(k, l.legal(k, l.signature, alone, corners), corners)
 		fits = fits || several
-		l.signature = append(l.signature, s)
-		corners = nextCorners(corners, s, n)
+		l.signature, alone = append(l.signature, c.Sharding), c.alone
+		corners = nextCorners(corners, c.Sharding, n)
 	}
 	switch {
 	case slices.ContainsFunc(l.signature, shares):
@@ -256,35 +258,24 @@ func (l *launch) wholly() string {
 	return ""
 }
 
-// choose picks the signature for dimension k, of n ranks, that is legal for
-// every piece that the dimensions before leave, and says whether there were several.
-func (l *launch) choose(k, n int, corners []*op.Call) (s op.Sharding, several bool) {
-	if len(corners) == 0 {
-		return everywhere, false
+// choose picks one of the signatures for dimension k that are legal for every piece
+// that the dimensions before leave, and says whether there were several.
+func (l *launch) choose(k int, legal []candidate, corners []*op.Call) (c candidate, several bool) {
+	at := l.call
+	if len(corners) > 0 {
+		at = corners[0]
 	}
-	var legal []Option
-	for i, s := range l.legal(n, corners) {
-		if o := l.priced(s, k, corners[0]); i == 0 || l.Allows == nil || l.Allows(o) {
-			legal = append(legal, o)
+	var options []Option
+	var chosen []candidate
+	for i, c := range legal {
+		if o := l.priced(c.Sharding, k, at); i == 0 || !c.alone || l.Allows == nil || l.Allows(o) {
+			options, chosen = append(options, o), append(chosen, c)
 		}
 	}
 	if l.Choose == nil {
-		return legal[Cheapest(l.call, legal)].Sharding, len(legal) > 1
+		return chosen[Cheapest(l.call, options)], len(options) > 1
 	}
-	return legal[l.Choose(l.call, legal)].Sharding, len(legal) > 1
-}
-
-// legal lists the signatures by which n ranks may share all of the calls,
-// everywhere first.
-func (l *launch) legal(n int, corners []*op.Call) []op.Sharding {
-	all := []op.Sharding{everywhere}
-	halved := l.halved()
-	for _, s := range common(corners, n) {
-		if !halved || !s.Partial() {
-			all = append(all, s)
-		}
-	}
-	return all
+	return chosen[l.Choose(l.call, options)], len(options) > 1
 }
 
 // common returns the signatures that are legal for all of the calls and fit n ranks.
@@ -515,9 +506,12 @@ func piece(c *op.Call, s op.Sharding, n, rank int) (*op.Call, error) {
 	if len(s.Sizes) > 0 {
 		metas, err = c.Infer()
 	}
+	if err != nil {
+		return nil, err
+	}
 	return s.Local(c, metas, n, rank, func(v op.Value, sbp op.SBP) op.Value {
 		return op.Layout(op.Meta{DType: v.DType(), Shape: sbp.LocalShape(v.Shape(), n, rank)})
-	}), err
+	})
 }
 
 // assemble makes global tensors of what the ranks computed.

@@ -17,10 +17,20 @@ import (
 // so that nothing is boxed and summands are such that no function but a linear one
 // takes them for the whole.
 func Holds(ctx context.Context, call *op.Call, s op.Sharding, ranks int) (ran bool, err error) {
-	p, err := NewPlacement("cpu", []int{ranks})
+	if metas, err := call.Infer(); err != nil || !s.Fits(call.Args, metas, ranks) {
+		return false, err
+	}
+	return HoldsOver(ctx, call, []op.Sharding{s}, []int{ranks})
+}
+
+// HoldsOver is Holds of a signature that fits a hierarchy of ranks, with an entry for
+// each of its dimensions.
+func HoldsOver(ctx context.Context, call *op.Call, signature []op.Sharding, hierarchy []int) (ran bool, err error) {
+	p, err := NewPlacement("cpu", hierarchy)
 	if err != nil {
 		return false, err
 	}
+	partial := slices.ContainsFunc(signature, op.Sharding.Partial)
 	l, err := (&Runtime{Placement: p}).launch(call, p, func(op.Value) (SBP, error) { return nil, nil })
 	if err != nil {
 		return false, err
@@ -28,10 +38,10 @@ func Holds(ctx context.Context, call *op.Call, s op.Sharding, ranks int) (ran bo
 	if l.metas, err = call.Infer(); err != nil {
 		return false, err
 	}
-	if call.Def.NotSplittable != "" || call.Def.Traits.Has(op.Random) || l.halved() && s.Partial() || !s.Fits(call.Args, l.metas, ranks) {
+	if call.Def.NotSplittable != "" || call.Def.Traits.Has(op.Random) || l.halved() && partial {
 		return false, nil
 	}
-	l.signature = []op.Sharding{s}
+	l.signature = signature
 	for i, v := range call.Args.AllValues() {
 		t, err := FromLocal(v.(*tensor.Tensor), p, l.wants(i))
 		if err != nil {
@@ -51,7 +61,7 @@ func Holds(ctx context.Context, call *op.Call, s op.Sharding, ranks int) (ran bo
 	if err != nil {
 		return true, err
 	}
-	exact := call.Def.Tol.Class == op.Exact && !s.Partial()
+	exact := call.Def.Tol.Class == op.Exact && !partial
 	for i, t := range got {
 		if err := t.isNear(want[i], exact); err != nil {
 			return true, fmt.Errorf("result %d: %w", i, err)
@@ -65,6 +75,16 @@ func Holds(ctx context.Context, call *op.Call, s op.Sharding, ranks int) (ran bo
 		}
 	}
 	return true, nil
+}
+
+// Repeats reports whether the pieces that n ranks in a row have of a call, shared by a
+// signature, may be shared by it again.
+func Repeats(call *op.Call, s op.Sharding, n int) bool {
+	if call.Def.Traits.Has(op.Dynamic) {
+		return false
+	}
+	corners := nextCorners([]*op.Call{call}, s, n)
+	return len(corners) > 0 && slices.ContainsFunc(common(corners, n), func(t op.Sharding) bool { return t.String() == s.String() })
 }
 
 // isNear compares the whole that the ranks hold.

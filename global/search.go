@@ -245,25 +245,25 @@ const optionLimit = 64
 func (l *launch) options(n *graph.Node) []*option {
 	l.step = Step{Gathered: l.wholly()}
 	var all []*option
-	var dimension func(signature []op.Sharding, corners []*op.Call)
-	dimension = func(signature []op.Sharding, corners []*op.Call) {
+	var dimension func(signature []op.Sharding, alone bool, corners []*op.Call)
+	dimension = func(signature []op.Sharding, alone bool, corners []*op.Call) {
 		k := len(signature)
 		if k == len(l.placement.Hierarchy) {
 			l.signature = signature
 			all = append(all, l.option(n))
 			return
 		}
-		ranks, legal := l.placement.Hierarchy[k], []op.Sharding{everywhere}
-		if l.step.Gathered == "" && len(corners) > 0 {
-			legal = l.legal(ranks, corners)
+		legal := []candidate{{everywhere, true}}
+		if l.step.Gathered == "" {
+			legal = l.legal(k, signature, alone, corners)
 		}
-		for _, s := range legal {
+		for _, c := range legal {
 			if len(all) < optionLimit {
-				dimension(append(slices.Clone(signature), s), nextCorners(corners, s, ranks))
+				dimension(append(slices.Clone(signature), c.Sharding), c.alone, nextCorners(corners, c.Sharding, l.placement.Hierarchy[k]))
 			}
 		}
 	}
-	dimension(nil, []*op.Call{l.call})
+	dimension(nil, true, []*op.Call{l.call})
 	return all
 }
 

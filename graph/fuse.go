@@ -271,7 +271,7 @@ func splits(c *op.Call, shape []int) bool {
 // along reports whether a signature splits an axis of the result and, as
 // broadcasting aligns them, of the arguments.
 func along(s op.Sharding, a op.Args, axis int, shape []int) bool {
-	if s.Even || len(s.Sizes) > 0 || len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r op.SBP) bool { return r != op.S(axis) }) {
+	if s.Even || len(s.Sizes) > 0 || s.Own != nil || len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r op.SBP) bool { return r != op.S(axis) }) {
 		return false
 	}
 	names := a.ArgNames()

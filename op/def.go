@@ -98,12 +98,21 @@ type Def struct {
 	// beside the one in which everything is Broadcast. Without one they follow
 	// from Compose or Formula.
 	SBP func(a Args) []Sharding
+	// NdSBP returns further signatures for a hierarchy of ranks of the given sizes,
+	// each with an entry for a dimension, outermost first: those that are legal for
+	// some numbers of ranks only, or together. Combinations of what SBP says are legal
+	// anyway.
+	NdSBP func(a Args, hierarchy []int) [][]Sharding
 	// NotSplittable says why an operator without SBP has no other signature.
 	NotSplittable string
 	// Reject returns a rejection for arguments that the signature cannot exclude.
 	Reject func(a Args) error
 	// Infer returns the results' dtypes and shapes, or a rejection.
 	Infer func(a Args) ([]Meta, error)
+	// Place returns on which device and stream a call runs, and its results are, from
+	// attributes and layouts: at is where it would run otherwise, where its tensors are.
+	// Tensors of another device are copied there. Nil leaves calls where they are.
+	Place func(a Args, at Place) Place
 	// View computes the result of a View operator.
 	View func(a Args) (*tensor.Tensor, error)
 	// Itself reports whether the result of a call is its first argument itself,

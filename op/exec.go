@@ -22,6 +22,9 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 	if err != nil {
 		return nil, err
 	}
+	if c.Def.Place != nil && !c.settled {
+		return c.placed(d)
+	}
 	if c.Def.Compose != nil {
 		return c.executeParts(d)
 	}

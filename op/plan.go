@@ -19,7 +19,7 @@ type Plan struct {
 // Plan returns the plan of a call whose tensors are like its own; nil where elements tell
 // what it results in. The error is a rejection.
 func (c *Call) Plan() (*Plan, error) {
-	if c.Def.Traits.Has(Dynamic) || c.Def.Compose == nil && c.Def.Infer == nil {
+	if c.Def.Traits.Has(Dynamic) || c.Def.Place != nil || c.Def.Compose == nil && c.Def.Infer == nil {
 		return nil, nil
 	}
 	metas, err := c.Infer()

@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -70,7 +71,17 @@ type Sharding struct {
 	Sizes map[IntsArg]int
 	// Even says that the ranks have to divide every split axis.
 	Even bool
+	// Own returns what a rank has in the place of other arguments, where what it
+	// computes depends on where its pieces lie: a diagonal or a start of its own. a is
+	// the call that the ranks share. Nil leaves them as they are.
+	Own func(a Args, r Rank) map[Handle]any
 }
+
+// Rank is one of several ranks in a row that share a call.
+type Rank struct{ Ranks, Rank int }
+
+// Piece returns which of n indices of a split axis the rank has.
+func (r Rank) Piece(n int) (start, size int) { return Balanced(n, r.Ranks, r.Rank) }
 
 // Partial reports whether ranks hold summands of an argument or a result.
 func (s Sharding) Partial() bool {
@@ -160,8 +171,8 @@ func (s Sharding) Fits(a Args, results []Meta, ranks int) bool {
 }
 
 // Local returns the call of one rank: held returns what it holds of the tensor
-// argument that has an SBP.
-func (s Sharding) Local(c *Call, results []Meta, ranks, rank int, held func(Value, SBP) Value) *Call {
+// argument that has an SBP. The error says that Own does not fit the signature.
+func (s Sharding) Local(c *Call, results []Meta, ranks, rank int, held func(Value, SBP) Value) (*Call, error) {
 	names := c.Args.ArgNames()
 	next := -1
 	local := c.Args.MapValues(func(v Value) Value {
@@ -176,7 +187,65 @@ func (s Sharding) Local(c *Call, results []Meta, ranks, rank int, held func(Valu
 		}
 		local.Vals[local.Sig.Index(name)] = sizes
 	}
-	return &Call{Def: c.Def, Args: local, Key: c.Key}
+	if s.Own != nil {
+		for name, v := range s.Own(c.Args, Rank{ranks, rank}) {
+			i := local.Sig.Index(name)
+			if i < 0 || reflect.TypeOf(v) != reflect.TypeOf(local.Vals[i]) {
+				return nil, fmt.Errorf("%s: by %s a rank has a %T of its own for %s, which is no such argument", c.Def.ID(), s, v, name.Name())
+			}
+			local.Vals[i] = v
+		}
+	}
+	return &Call{Def: c.Def, Args: local, Key: c.Key}, nil
+}
+
+// ShardingsOver returns the signatures over a hierarchy of ranks, of the given sizes,
+// that NdSBP states and that fit it: each has an entry for a dimension, outermost first.
+// The error is the call's rejection, or says that one has not as many.
+func (c *Call) ShardingsOver(hierarchy []int) ([][]Sharding, error) {
+	if c.Def.NdSBP == nil || c.Def.NotSplittable != "" {
+		return nil, nil
+	}
+	metas, err := c.Infer()
+	if err != nil {
+		return nil, err
+	}
+	var fitting [][]Sharding
+	for _, s := range c.Def.NdSBP(c.Args, hierarchy) {
+		if len(s) != len(hierarchy) {
+			return nil, fmt.Errorf("%s: NdSBP states %v for a hierarchy of %v, which has %d dimensions", c.Def.ID(), s, hierarchy, len(hierarchy))
+		}
+		if fit(s, c.Args, metas, hierarchy) {
+			fitting = append(fitting, s)
+		}
+	}
+	return fitting, nil
+}
+
+// fit reports whether a hierarchy has room for a signature: whether the smallest and
+// the largest pieces that outer dimensions leave can be shared by the inner ones.
+func fit(signature []Sharding, a Args, results []Meta, hierarchy []int) bool {
+	for _, last := range []bool{false, true} {
+		values, metas := slices.Clone(a.AllValues()), slices.Clone(results)
+		for k, s := range signature {
+			rank := 0
+			if last {
+				rank = hierarchy[k] - 1
+			}
+			next := -1
+			piece := a.MapValues(func(Value) Value { next++; return values[next] })
+			if len(s.Results) == 0 || !s.Fits(piece, metas, hierarchy[k]) {
+				return false
+			}
+			for i, name := range a.ArgNames() {
+				values[i] = layoutOf(values[i], s.Args[name].LocalShape(values[i].Shape(), hierarchy[k], rank))
+			}
+			for i, m := range metas {
+				metas[i].Shape = s.Result(i).LocalShape(m.Shape, hierarchy[k], rank)
+			}
+		}
+	}
+	return true
 }
 
 // Shardings returns the legal one-dimensional signatures of a call beside the

@@ -41,7 +41,10 @@ const derivedLimit = 3000
 // arguments under which every part has a legal signature, and which change
 // nothing else about the parts.
 func (c *Call) derived(write writer) []Sharding {
-	whole := Sharding{}.Local(c, nil, 1, 0, func(v Value, _ SBP) Value { return layoutOf(v, v.Shape()) })
+	whole, err := Sharding{}.Local(c, nil, 1, 0, func(v Value, _ SBP) Value { return layoutOf(v, v.Shape()) })
+	if err != nil {
+		return nil
+	}
 	parts, out, err := whole.trace(write)
 	if err != nil {
 		return nil
@@ -194,14 +197,32 @@ func (c *Call) sameLocally(s Sharding, write writer, parts []part, matches []Sha
 	if ranks == 0 {
 		return false
 	}
-	local := s.Local(c, nil, ranks, 0, func(v Value, sbp SBP) Value { return layoutOf(v, sbp.LocalShape(v.Shape(), ranks, 0)) })
+	if !slices.ContainsFunc(matches, func(m Sharding) bool { return m.Own != nil }) {
+		return c.sameOn(s, write, parts, matches, out, Rank{ranks, 0})
+	}
+	for rank := range ranks { // each has arguments of its own
+		if !c.sameOn(s, write, parts, matches, out, Rank{ranks, rank}) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameOn is sameLocally of one rank.
+func (c *Call) sameOn(s Sharding, write writer, parts []part, matches []Sharding, out []Value, at Rank) bool {
+	local, err := s.Local(c, nil, at.Ranks, at.Rank, func(v Value, sbp SBP) Value {
+		return layoutOf(v, sbp.LocalShape(v.Shape(), at.Ranks, at.Rank))
+	})
+	if err != nil {
+		return false
+	}
 	localParts, _, err := local.trace(write)
 	if err != nil || len(localParts) != len(parts) {
 		return false
 	}
 	for i, p := range parts {
-		want := matches[i].Local(p.call, metasOf(p.out), ranks, 0, func(v Value, _ SBP) Value { return v })
-		if !sameBesideTensors(want, localParts[i].call) {
+		want, err := matches[i].Local(p.call, metasOf(p.out), at.Ranks, at.Rank, func(v Value, _ SBP) Value { return v })
+		if err != nil || !sameBesideTensors(want, localParts[i].call) {
 			return false
 		}
 	}

@@ -269,6 +269,8 @@ type Call struct {
 	Stream int
 	// States has what kernels keep from earlier calls; nil keeps nothing.
 	States *States
+
+	settled bool // where it runs: Place has spoken
 }
 
 const requiresGrad = BoolArg("requires_grad")

@@ -386,7 +386,7 @@ func triangleDef(name, where string, upper bool) *op.Def {
 	return &op.Def{
 		Sig:     name + "(Tensor input, int diagonal=0) -> Tensor",
 		InPlace: op.InPlaceRules{Expanded: true},
-		SBP:     anyOf(linear(arg.Input), planes(2, arg.Input)),
+		SBP:     anyOf(linear(arg.Input), planes(2, arg.Input), strips),
 		Names:   both(name),
 		Doc:     "The elements of each matrix, the last two dimensions, that lie " + where + " a diagonal, that many steps above the main one; zeros elsewhere.",
 		Traits:  op.Idempotent,
@@ -401,6 +401,23 @@ func triangleDef(name, where string, upper bool) *op.Def {
 		Sample: func(s *op.Sampler) []any { return []any{s.Tensor(-2, 2, s.Shape(2, 4)...), s.Int(-6, 7)} },
 		Tol:    ownMagnitude(exactTol("copies its inputs")),
 	}
+}
+
+// strips splits the rows or the columns of matrices: a rank's diagonal is further up by
+// its first row, or further down by its first column.
+func strips(a op.Args) []op.Sharding {
+	dims := len(a.Value(arg.Input).Shape())
+	strip := func(axis, up int) op.Sharding {
+		s := splits(map[op.TensorArg]int{arg.Input: axis}, op.S(axis))
+		s.Own = func(a op.Args, r op.Rank) map[op.Handle]any {
+			shape := a.Value(arg.Input).Shape()
+			start, _ := r.Piece(shape[axis])
+			k := min(max(a.Int(arg.Diagonal), -shape[dims-2]), shape[dims-1]) // beyond them nothing changes
+			return map[op.Handle]any{arg.Diagonal: k + up*start}
+		}
+		return s
+	}
+	return []op.Sharding{strip(dims-2, 1), strip(dims-1, -1)}
 }
 
 func checkTriangle(a op.Args) error {

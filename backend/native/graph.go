@@ -143,9 +143,6 @@ func (g *tracedGraph) compute(o graph.Options) ([]*tensor.Tensor, error) {
 // run returns the results on the host.
 func (g *tracedGraph) run(c *graph.Compiled) ([]*tensor.Tensor, error) {
 	ts, err := g.Run(c)
-	if g.options.Device == nil {
-		return ts, err
-	}
 	for i, t := range ts {
 		if t == nil {
 			continue

@@ -472,20 +472,31 @@ func (g *grader) gradients() []mutant {
 
 // shardings changes the signatures of SBP.
 func (g *grader) shardings() []mutant {
-	sbp := g.def.SBP
-	if sbp == nil {
+	sbp, nd := g.def.SBP, g.def.NdSBP
+	if sbp == nil && nd == nil {
 		return nil
 	}
+	changed := func(all []op.Sharding, f func(s *op.Sharding)) []op.Sharding {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].Results = slices.Clone(all[i].Results)
+			f(&all[i])
+		}
+		return all
+	}
 	change := func(what string, f func(s *op.Sharding)) mutant {
-		return mutant{"SBP", what, "", func(d *op.Def) {
-			d.SBP = func(a op.Args) []op.Sharding {
-				all := slices.Clone(sbp(a))
-				for i := range all {
-					all[i].Results = slices.Clone(all[i].Results)
-					f(&all[i])
+		if sbp == nil {
+			return mutant{"NdSBP", what, "", func(d *op.Def) {
+				d.NdSBP = func(a op.Args, hierarchy []int) (out [][]op.Sharding) {
+					for _, signature := range nd(a, hierarchy) {
+						out = append(out, changed(signature, f))
+					}
+					return out
 				}
-				return all
-			}
+			}}
+		}
+		return mutant{"SBP", what, "", func(d *op.Def) {
+			d.SBP = func(a op.Args) []op.Sharding { return changed(sbp(a), f) }
 		}}
 	}
 	return []mutant{

@@ -25,6 +25,9 @@ func (c *checker) guarded(table *op.Table, id string) (*op.Table, error) {
 func (c *checker) guard(d *op.Def) {
 	d.SelectOverload = guard1("SelectOverload", d.SelectOverload)
 	d.SBP = guard1("SBP", d.SBP)
+	if f := d.NdSBP; f != nil {
+		d.NdSBP = func(a op.Args, hierarchy []int) [][]op.Sharding { defer in("NdSBP"); return f(a, hierarchy) }
+	}
 	d.Reject = guard1("Reject", d.Reject)
 	d.Itself = guard1("Itself", d.Itself)
 	d.Saves = guard1("Saves", d.Saves)
@@ -44,6 +47,10 @@ func (c *checker) guard(d *op.Def) {
 			defer c.unmoved(a, "Infer")()
 			return f(a)
 		}
+	}
+	if f := d.Place; f != nil {
+		c.place = func(a op.Args, at op.Place) op.Place { defer in("Place"); return f(a, at) }
+		d.Place = nil // all else is checked on the host
 	}
 	if f := d.View; f != nil {
 		d.View = func(a op.Args) (*tensor.Tensor, error) { defer in("View"); return f(a) }

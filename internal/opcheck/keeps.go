@@ -103,6 +103,57 @@ func (c *checker) over(d *drawn) {
 	}
 }
 
+// placed looks whether Place says of the host and of each registered device where a call
+// runs, and whether it runs there, to the same results.
+func (c *checker) placed(d *drawn) {
+	if c.place == nil || c.found("Place") {
+		return
+	}
+	devices := []*op.Device{nil}
+	for _, name := range tensor.Devices() {
+		devices = append(devices, op.DeviceNamed(name))
+	}
+	if len(devices) == 1 {
+		c.gap("Place", `no device is registered: a test that imports _ "plumb/device/sim" has one`)
+	}
+	for _, device := range devices {
+		at := op.Place{Device: device}
+		if device != nil {
+			at.Stream = device.Streams - 1
+		}
+		c.try(d.Call, func() { c.placedAt(d, at) })
+	}
+}
+
+func (c *checker) placedAt(d *drawn, at op.Place) {
+	laid := d.Args.MapValues(func(v op.Value) op.Value {
+		return op.Layout(op.Meta{DType: v.DType(), Shape: v.Shape(), Strides: v.Strides()})
+	})
+	to := c.place(laid, at)
+	if to.Device != nil && op.DeviceNamed(to.Device.Name) != to.Device {
+		c.find("Place", d.Call, "says that a call on %s runs on %s, which is no registered device", at.Device, to.Device)
+		return
+	}
+	call, def := *d.Call, *c.def
+	def.Place = c.place
+	call.Def, call.Device, call.Stream = &def, at.Device, at.Stream
+	out, err := call.Execute()
+	for i := 0; i < len(out) && err == nil; i++ {
+		if on := out[i].Device(); on != to.Device {
+			c.find("Place", d.Call, "says that results of a call on %s are on %s, and result %d is on %s", at.Device, to.Device, i, on)
+			return
+		}
+		out[i], err = out[i].To(nil)
+	}
+	c.count()
+	switch {
+	case err != nil:
+		c.find("Place", d.Call, "a call on %s fails where it says: %v", at.Device, err)
+	case !c.near(&call, out, d.out):
+		c.find("Place", d.Call, "a call on %s gives %s where it says, and %s on the host", at.Device, list(out), list(d.out))
+	}
+}
+
 func fitsIn(out, x *tensor.Tensor) bool {
 	return x.DType() == out.DType() && slices.Equal(x.Shape(), out.Shape()) && slices.Equal(x.Strides(), out.Strides()) &&
 		tensor.Extent(x.Shape(), x.Strides()) == x.Len() && x.Len() > 0

@@ -67,6 +67,7 @@ func (c *checker) kernel(d *drawn, mutated map[op.TensorArg]bool) {
 	c.keeps(d)
 	c.over(d)
 	c.onDevices(d)
+	c.placed(d)
 	if !c.def.Traits.Has(op.Random) {
 		again := with(d.Call, sameLayout)
 		again.Key++

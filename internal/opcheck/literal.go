@@ -46,7 +46,7 @@ func (c *checker) literal() {
 	if d.Traits.Has(op.NoGrad) && d.Grad != nil {
 		c.find("Traits", nil, "NoGrad, though there is a Grad")
 	}
-	if d.SBP != nil && d.NotSplittable != "" {
+	if (d.SBP != nil || d.NdSBP != nil) && d.NotSplittable != "" {
 		c.find("NotSplittable", nil, "says %q, though SBP has signatures", d.NotSplittable)
 	}
 	if len(d.Names) == 0 && d.Exact == nil && d.Formula == nil && d.Compose == nil && !random && !d.Traits.Has(op.View) {

@@ -78,7 +78,8 @@ type checker struct {
 	aspect string
 	seed   uint64
 	chosen []atomic.Bool // the kernels that ran
-	mu     sync.Mutex    // of Findings, while calls run at the same time
+	place  func(op.Args, op.Place) op.Place
+	mu     sync.Mutex // of Findings, while calls run at the same time
 }
 
 // drawn is a call that Sample gave, and what it computes.

@@ -416,15 +416,23 @@ func (c *checker) sharding() {
 	if c.def.NotSplittable != "" || c.def.Traits.Has(op.Random) || c.def.Traits.Has(op.Dynamic) {
 		return
 	}
-	ran := 0
+	ran, over := 0, 0
 	for _, d := range c.calls {
-		if dt := c.widest(); d.dtype != dt || c.found("SBP") {
+		if d.dtype != c.widest() {
 			continue
 		}
-		c.try(d.Call, func() { ran += c.shard(d) })
+		if !c.found("SBP") {
+			c.try(d.Call, func() { ran += c.shard(d) })
+		}
+		if c.def.NdSBP != nil && !c.found("NdSBP") {
+			c.try(d.Call, func() { over += c.shardOver(d) })
+		}
+	}
+	if c.def.NdSBP != nil && over == 0 && !c.found("NdSBP") {
+		c.find("NdSBP", nil, "no signature fits hierarchies of %v ranks in %d samples: draw larger sizes in Sample", hierarchies, len(c.calls))
 	}
 	switch {
-	case ran > 0 || c.found("SBP"):
+	case ran > 0 || over > 0 || c.found("SBP"):
 	case c.def.SBP == nil:
 		c.gap("SBP", "none is stated, and none follows from a formula: each rank computes the whole")
 	default:
@@ -440,8 +448,12 @@ func (c *checker) widest() tensor.DType {
 }
 
 func (c *checker) shard(d *drawn) (ran int) {
-	if c.def.SBP != nil && !c.axes(d.Call) {
-		return 0
+	if c.def.SBP != nil {
+		for _, s := range c.def.SBP(d.Args) {
+			if !c.axes("SBP", d.Call, s) {
+				return 0
+			}
+		}
 	}
 	shardings, err := d.Shardings()
 	if err != nil {
@@ -451,6 +463,9 @@ func (c *checker) shard(d *drawn) (ran int) {
 	for _, s := range shardings {
 		for _, ranks := range []int{2, 3} {
 			tried, err := global.Holds(context.Background(), d.Call, s, ranks)
+			if err == nil && s.Own != nil && tried && global.Repeats(d.Call, s, ranks) {
+				_, err = global.HoldsOver(context.Background(), d.Call, []op.Sharding{s, s}, []int{ranks, ranks})
+			}
 			if err != nil {
 				c.find("SBP", d.Call, "by %s, %d ranks do not have the whole: %v", s, ranks, err)
 				return ran
@@ -464,25 +479,56 @@ func (c *checker) shard(d *drawn) (ran int) {
 	return ran
 }
 
-// axes reports a signature of the literal that splits an axis that is not there.
-func (c *checker) axes(call *op.Call) bool {
-	names, values := call.Args.ArgNames(), call.Args.AllValues()
-	for _, s := range c.def.SBP(call.Args) {
-		if len(s.Results) == 0 {
-			c.find("SBP", call, "the signature %s says of no result what the ranks have", s)
-			return false
-		}
-		for name, sbp := range s.Args {
-			i := slices.Index(names, name)
-			axis, split := sbp.Axis()
-			switch {
-			case i < 0:
-				c.find("SBP", call, "the signature %s names %s, which is no tensor argument of the call", s, name)
-				return false
-			case split && (axis < 0 || axis >= len(values[i].Shape())):
-				c.find("SBP", call, "the signature %s splits axis %d of %s, which has %d dimensions", s, axis, name, len(values[i].Shape()))
-				return false
+// hierarchies are those for which an operator is asked for signatures of its own.
+var hierarchies = [][]int{{2}, {3}, {4}, {2, 2}, {2, 3}, {3, 2}}
+
+// shardOver runs a call by each signature that NdSBP states.
+func (c *checker) shardOver(d *drawn) (ran int) {
+	for _, hierarchy := range hierarchies {
+		for _, signature := range c.def.NdSBP(d.Args, hierarchy) {
+			for _, s := range signature {
+				if !c.axes("NdSBP", d.Call, s) {
+					return ran
+				}
 			}
+		}
+		all, err := d.ShardingsOver(hierarchy)
+		if err != nil {
+			c.find("NdSBP", d.Call, "fails: %v", err)
+			return ran
+		}
+		for _, signature := range all {
+			tried, err := global.HoldsOver(context.Background(), d.Call, signature, hierarchy)
+			if err != nil {
+				c.find("NdSBP", d.Call, "by %v, a hierarchy of %v ranks does not have the whole: %v", signature, hierarchy, err)
+				return ran
+			}
+			if tried {
+				ran++
+				c.count()
+			}
+		}
+	}
+	return ran
+}
+
+// axes reports a signature of the literal that splits an axis that is not there.
+func (c *checker) axes(field string, call *op.Call, s op.Sharding) bool {
+	names, values := call.Args.ArgNames(), call.Args.AllValues()
+	if len(s.Results) == 0 {
+		c.find(field, call, "the signature %s says of no result what the ranks have", s)
+		return false
+	}
+	for name, sbp := range s.Args {
+		i := slices.Index(names, name)
+		axis, split := sbp.Axis()
+		switch {
+		case i < 0:
+			c.find(field, call, "the signature %s names %s, which is no tensor argument of the call", s, name)
+			return false
+		case split && (axis < 0 || axis >= len(values[i].Shape())):
+			c.find(field, call, "the signature %s splits axis %d of %s, which has %d dimensions", s, axis, name, len(values[i].Shape()))
+			return false
 		}
 	}
 	return true

@@ -14,7 +14,7 @@ var right = map[string]func() *op.Def{
 	"counted": counted, "noise": noise, "swished": swished, "affine": affine, "tripled": tripled, "rotated": rotated, "windowed": windowed,
 	"positives": positives, "below": below, "rounded": rounded, "first": first, "summed": summed, "clipped": clipped, "shapeof": shapeof, "listed": listed,
 	"pick": pick, "halved": halved, "normed": normed, "peaked": peaked, "weighed": weighed, "flattened": flattened, "totalled": totalled, "squared": squared,
-	"stepped": stepped, "ramped": ramped,
+	"stepped": stepped, "ramped": ramped, "slanted": slanted, "blocked": blocked, "sent": sent,
 }
 
 var float = []tensor.DType{tensor.F32, tensor.F64}
