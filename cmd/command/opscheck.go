@@ -179,6 +179,11 @@ func (c *operatorCheck) grades(ctx context.Context, defs []*op.Def) error {
 		if err != nil {
 			return harness(err)
 		}
+		faults, why, err := c.sourceFaults(ctx, d)
+		if err != nil {
+			return harness(err)
+		}
+		g.Faults, g.Source = append(g.Faults, faults...), why
 		missed += len(g.Missed())
 		if c.json {
 			encode(c.out, g)

@@ -20,7 +20,6 @@ import (
 	"strconv"
 	"strings"
 
-	"plumb/internal/module"
 	"plumb/op"
 )
 
@@ -44,15 +43,14 @@ func (r *reached) run(ctx context.Context, defs []*op.Def) error {
 			sources[pkg].starts[file] = append(sources[pkg].starts[file], line)
 		}
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Path == "" || info.Path == "command-line-arguments" {
+	program := ownProgram()
+	if program == "" {
 		return usage(errors.New("--cover builds this program again, and it does not know of which package it is: run it as go run ./plumb"))
 	}
-	ours := func(pkg string) bool { return pkg == module.Path || strings.HasPrefix(pkg, module.Path+"/") }
-	if slices.ContainsFunc(slices.Collect(maps.Keys(sources)), func(pkg string) bool { return !ours(pkg) }) {
-		maps.DeleteFunc(sources, func(pkg string, _ *source) bool { return ours(pkg) }) // helpers of package ops
+	if slices.ContainsFunc(slices.Collect(maps.Keys(sources)), func(pkg string) bool { return !isOurs(pkg) }) {
+		maps.DeleteFunc(sources, func(pkg string, _ *source) bool { return isOurs(pkg) }) // helpers of package ops
 	}
-	profile, checked, err := r.profile(ctx, info.Path, sources)
+	profile, checked, err := r.profile(ctx, program, sources)
 	if err != nil {
 		return err
 	}
@@ -60,6 +58,15 @@ func (r *reached) run(ctx context.Context, defs []*op.Def) error {
 		return harness(err)
 	}
 	return checked
+}
+
+// ownProgram is the import path of this program; "" where it is not known.
+func ownProgram() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Path == "command-line-arguments" {
+		return ""
+	}
+	return info.Path
 }
 
 // profile builds the program, has it check, and returns its profile, and how the check ended.

@@ -27,6 +27,9 @@ type Fault struct {
 type Grading struct {
 	ID     string
 	Faults []Fault
+	// Source says of faults in the source of the operator's functions what could not be
+	// planted, or how many were; "" where all were.
+	Source string
 }
 
 // Missed returns the faults that would not be found.
@@ -44,6 +47,9 @@ func (g *Grading) String() string {
 			text += ", because " + f.Why
 		}
 	}
+	if g.Source != "" {
+		text += "\n  in the source: " + g.Source
+	}
 	return text
 }
 
@@ -57,7 +63,7 @@ type Reference struct {
 // which the checks would find: in its attributes, arguments, results, dtypes,
 // layouts, gradients, sharding, inference and numerics. With a reference, what the
 // literal alone does not tell is asked of that. Faults are planted around the
-// functions of the literal: in their source none is.
+// functions of the literal; in their source, the command line plants them.
 func Grade(ctx context.Context, table *op.Table, id string, o Options, r *Reference) (*Grading, error) {
 	d := table.Def(id)
 	if d == nil {
@@ -134,18 +140,18 @@ func (g *grader) found(ctx context.Context, m mutant) (string, error) {
 	if err != nil {
 		return "NewTable: " + err.Error(), nil
 	}
-	if f := fresh(Run(table, g.def.ID(), g.options).Findings, g.sound.Findings); f != "" {
+	if f := Fresh(Run(table, g.def.ID(), g.options).Findings, g.sound.Findings); f != "" {
 		return f, nil
 	}
 	if g.reference == nil || len(g.def.Names) == 0 {
 		return "", nil
 	}
 	fs, err := Against(ctx, table, g.def.ID(), g.sound.DTypes, g.reference.Open, g.reference.Is, g.options.Seed, gradedCalls)
-	return fresh(fs, g.beside), err
+	return Fresh(fs, g.beside), err
 }
 
-// fresh returns the first of the findings that is not among the others.
-func fresh(found, known []Finding) string {
+// Fresh tells the first of the findings that is not among the others; "" for none.
+func Fresh(found, known []Finding) string {
 	for _, f := range found {
 		if !slices.ContainsFunc(known, func(k Finding) bool { return k.Field == f.Field && k.Aspect == f.Aspect }) {
 			first, _, _ := strings.Cut(f.Text, "\n")
