@@ -34,6 +34,9 @@ func plantedPeaks(t *testing.T, limit int) (*planting, int) {
 // name, and in the gradient; not in other fields, operators or messages.
 func TestPlant(t *testing.T) {
 	p, all := plantedPeaks(t, 1000)
+	for _, decl := range p.named["onSim"] { // which names another operator
+		p.within(decl, "Kernels")
+	}
 	where := map[string]bool{}
 	for _, f := range p.faults[1:] {
 		where[f.field+": "+f.what[strings.Index(f.what, ", in ")+5:]] = true
