@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"plumb/internal/eager"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -26,7 +27,7 @@ func Apply(s *Session, id string, arguments ...Argument) Results {
 	if errors.Is(err, op.ErrUnknown) && c.s.rec == nil && c.s.table.Def(id) == nil {
 		err = fmt.Errorf("%w: the session's table lacks it; NewSessionOn makes a session of another", err)
 	}
-	return Results{out, err}
+	return Results{out: out, err: err}
 }
 
 // again applies an operator by the plan of an earlier call, where there is one.
@@ -59,16 +60,38 @@ func again(s *Session, id string, arguments []Argument) (r Results, ok bool) {
 	if s == nil || s.rec != nil {
 		return r, false
 	}
-	v, ok, err := s.eager.ApplyPlanned(id, room[:n])
+	var t *Tensor
+	v, ok, err := s.eager.ApplyPlanned(id, room[:n], func(bytes int) (*eager.Room, []byte) {
+		switch { // one piece of memory, as small as can be
+		case bytes > eager.FewBytes:
+			r := &struct {
+				eager.Room
+				Tensor
+			}{}
+			t = &r.Tensor
+			return &r.Room, nil
+		case bytes > eager.FewBytes/2:
+			r := &struct {
+				eager.Room
+				Tensor
+				few eager.Few
+			}{}
+			t = &r.Tensor
+			return &r.Room, r.few.Bytes(bytes)
+		}
+		r := &struct {
+			eager.Room
+			Tensor
+			few eager.Fewer
+		}{}
+		t = &r.Tensor
+		return &r.Room, r.few.Bytes(bytes)
+	})
 	if !ok || err != nil {
 		return Results{err: err}, ok
 	}
-	t := &struct {
-		Tensor
-		all [1]*Tensor
-	}{Tensor: Tensor{v: v, s: s}}
-	t.all[0] = &t.Tensor
-	return Results{out: t.all[:]}, true
+	t.v, t.s = v, s
+	return Results{one: t}, true
 }
 
 // Argument is an argument of Apply.
@@ -176,23 +199,36 @@ func sliceOrNone[T any](v []T) (any, bool) {
 // Results are the tensors that an operator gave, or its error.
 type Results struct {
 	out []*Tensor
+	one *Tensor // in place of out, of a single result
 	err error
 }
 
 var errResults = errors.New("the operator returned another number of results than its signature says")
 
 func (r Results) want(n int) error {
-	if r.err == nil && len(r.out) != n {
-		return fmt.Errorf("%w: %d, not %d", errResults, len(r.out), n)
+	is := len(r.out)
+	if r.one != nil {
+		is = 1
+	}
+	if r.err == nil && is != n {
+		return fmt.Errorf("%w: %d, not %d", errResults, is, n)
 	}
 	return r.err
 }
 
 // All returns the results, however many there are.
-func (r Results) All() ([]*Tensor, error) { return r.out, r.err }
+func (r Results) All() ([]*Tensor, error) {
+	if r.one != nil {
+		return []*Tensor{r.one}, nil
+	}
+	return r.out, r.err
+}
 
 // One returns the only result.
 func (r Results) One() (*Tensor, error) {
+	if r.one != nil {
+		return r.one, nil
+	}
 	if err := r.want(1); err != nil {
 		return nil, err
 	}

@@ -28,12 +28,12 @@ func NewRecording(r Recorder) *Session { return &Session{rec: r} }
 var errRecording = errors.New("the session records its calls: gradients are asked for where it was made, as plumb.T.Return and plumb.RequiresGrad do")
 
 // Recorded returns the tensor of a recorder's value.
-func (s *Session) Recorded(v op.Value) *Tensor { return &Tensor{r: v, s: s} }
+func (s *Session) Recorded(v op.Value) *Tensor { return &Tensor{r: &v, s: s} }
 
 // Value returns t as operators take it; of a recording, the recorder's value.
 func (t *Tensor) Value() op.Value {
 	if t.r != nil {
-		return t.r
+		return *t.r
 	}
 	return t.v
 }
@@ -41,7 +41,7 @@ func (t *Tensor) Value() op.Value {
 // elements returns t computed.
 func (t *Tensor) elements() *tensor.Tensor {
 	if t.r != nil {
-		x, _ := t.s.rec.Observe(t.r)
+		x, _ := t.s.rec.Observe(*t.r)
 		return x
 	}
 	return t.v.Tensor
@@ -60,7 +60,7 @@ func (c *call) record() ([]*Tensor, error) {
 // recordedDetach is Detach of a recording. A call that is refused stays in the
 // record, and t stands for its result.
 func (t *Tensor) recordedDetach() *Tensor {
-	out, err := t.s.rec.Record("Tensor.detach", []any{t.r}, nil)
+	out, err := t.s.rec.Record("Tensor.detach", []any{*t.r}, nil)
 	if err != nil || len(out) != 1 {
 		return t
 	}

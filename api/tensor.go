@@ -12,7 +12,7 @@ import (
 // Tensor is a tensor of a session.
 type Tensor struct {
 	v *eager.Var
-	r op.Value // in place of v, of a session that records
+	r *op.Value // in place of v, of a session that records
 	s *Session
 }
 
@@ -132,7 +132,7 @@ func (t *Tensor) String() string { return t.DType().String() + tensor.ShapeStrin
 // RequireGrad was asked, or was computed from one.
 func (t *Tensor) RequiresGrad() bool {
 	if t.r != nil {
-		_, requires := t.s.rec.Observe(t.r)
+		_, requires := t.s.rec.Observe(*t.r)
 		return requires
 	}
 	return t.v.RequiresGrad()

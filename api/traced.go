@@ -41,7 +41,7 @@ func Traced(f func(s *Session, x ...*Tensor) ([]*Tensor, error)) graph.Func {
 			case t.s != s:
 				op.Fail(op.TypeError("result %d of a traced function is a tensor of another session", i))
 			default:
-				values[i] = t.r
+				values[i] = *t.r
 			}
 		}
 		return values
@@ -78,9 +78,9 @@ func (s *Session) recordedGradients(y *Tensor, wrt []*Tensor) ([]*Tensor, error)
 	}
 	inputs := make([]op.Value, len(wrt))
 	for i, x := range wrt {
-		inputs[i] = x.r
+		inputs[i] = *x.r
 	}
-	grads, err := d.Grads([]op.Value{y.r}, []op.Value{nil}, inputs)
+	grads, err := d.Grads([]op.Value{*y.r}, []op.Value{nil}, inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -259,7 +259,8 @@ type Call struct {
 	// InPlace says that the result is stored into the first tensor argument.
 	InPlace bool
 	// Stores says that the call computes what an in-place call stores.
-	Stores bool
+	Stores  bool
+	settled bool // where it runs: Place has spoken
 	// Done, where it is not nil, is called as that of Run is, whatever the
 	// kernel: at the end for all of the result where it does not report.
 	Done func(lo, hi int)
@@ -269,8 +270,6 @@ type Call struct {
 	Stream int
 	// States has what kernels keep from earlier calls; nil keeps nothing.
 	States *States
-
-	settled bool // where it runs: Place has spoken
 }
 
 const requiresGrad = BoolArg("requires_grad")

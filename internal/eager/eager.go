@@ -22,10 +22,22 @@ type Var struct {
 	retains      bool
 	from         *application
 	// Grad is for a caller that accumulates gradients; a session leaves it alone.
-	Grad    *Var
+	Grad *Var
+	rare *rare // nil for most
+}
+
+// rare is what few variables have: each call makes one, so that its size tells.
+type rare struct {
 	version *int // of the memory that the variable is part of; nil: nobody changes it
 	at      int  // *version when the variable was what the memory holds
 	arrives func(gradient op.Value) error
+}
+
+func (v *Var) more() *rare {
+	if v.rare == nil {
+		v.rare = &rare{}
+	}
+	return v.rare
 }
 
 // application is one recorded call, the at-th of its session.
@@ -37,9 +49,11 @@ type application struct {
 }
 
 // Track notes that v is what a memory holds as long as *version stays what it is.
-func (v *Var) Track(version *int) { v.version, v.at = version, *version }
+func (v *Var) Track(version *int) { v.more().version, v.rare.at = version, *version }
 
-func (v *Var) stale() bool { return v.version != nil && *v.version != v.at }
+func (v *Var) stale() bool {
+	return v.rare != nil && v.rare.version != nil && *v.rare.version != v.rare.at
+}
 
 // RequiresGrad reports whether a gradient of the variable is wanted, because
 // it is such a leaf or depends on one.
@@ -65,7 +79,7 @@ func (v *Var) RetainGrad() { v.retains = true }
 
 // OnGradient has f told of the gradient that arrives at the result of a call, before
 // it is passed on to the call's arguments.
-func (v *Var) OnGradient(f func(gradient op.Value) error) { v.arrives = f }
+func (v *Var) OnGradient(f func(gradient op.Value) error) { v.more().arrives = f }
 
 // Accumulates reports whether gradients are added up in the variable: it is a
 // leaf that wants one, not an unrecorded view, or retains them.
@@ -310,7 +324,7 @@ func unchanged(call *op.Call) error {
 	}
 	for _, v := range call.Args.AllValues() {
 		if x, ok := v.(*Var); ok && x.stale() {
-			return op.RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: %s is at version %d; expected version %d instead", x, *x.version, x.at)
+			return op.RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: %s is at version %d; expected version %d instead", x, *x.rare.version, x.rare.at)
 		}
 	}
 	return nil
@@ -398,8 +412,8 @@ func (s *Session) walk(b op.Builder, tape []*application, cot autograd.Cotangent
 // arrived tells of the gradients of a call's results.
 func arrived(out []op.Value, cot autograd.Cotangents) error {
 	for _, v := range out {
-		if x, ok := v.(*Var); ok && x.arrives != nil && cot[v] != nil {
-			if err := x.arrives(cot[v]); err != nil {
+		if x, ok := v.(*Var); ok && x.rare != nil && x.rare.arrives != nil && cot[v] != nil {
+			if err := x.rare.arrives(cot[v]); err != nil {
 				return err
 			}
 		}

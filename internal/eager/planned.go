@@ -98,8 +98,8 @@ func sameValue(a, b any) bool {
 // ApplyPlanned is Apply of an operator with one result whose arguments are given by
 // keyword, *Var and plain values among them, for calls that come again with other
 // elements: ok is false where there is no plan of theirs, and nothing was done. The slice
-// stays the caller's.
-func (s *Session) ApplyPlanned(id string, kws []op.Kwarg) (out *Var, ok bool, err error) {
+// stays the caller's. What room returns is where the result is made; nil stands for MakeRoom.
+func (s *Session) ApplyPlanned(id string, kws []op.Kwarg, room func(bytes int) (*Room, []byte)) (out *Var, ok bool, err error) {
 	p := s.planOf(id, kws)
 	if p == nil {
 		return nil, false, nil
@@ -112,7 +112,7 @@ func (s *Session) ApplyPlanned(id string, kws []op.Kwarg) (out *Var, ok bool, er
 			record = record || v.requiresGrad
 		}
 	}
-	out = p.result()
+	out = p.result(room)
 	p.out[0] = out.Tensor
 	p.run.Out = p.out[:]
 	err = p.plan.Run(&p.run)
@@ -131,27 +131,48 @@ func (s *Session) ApplyPlanned(id string, kws []op.Kwarg) (out *Var, ok bool, er
 	return out, true, nil
 }
 
-// fewBytes are those of a result that is in one piece of memory with its elements.
-const fewBytes = 64
+// Room is what a result is made in: the variable and its tensor, so that whoever makes
+// it can have more in the same piece of memory.
+type Room struct {
+	Var
+	t tensor.Tensor
+}
 
-// result returns a variable of the plan's result, whose elements are unspecified.
-func (p *planned) result() *Var {
-	layout := p.plan.Results[0]
-	if p.bytes <= fewBytes {
-		r := &struct {
-			Var
-			t        tensor.Tensor
-			elements [fewBytes / 16]complex128 // aligned for every dtype
-		}{}
-		layout.Make(&r.t, unsafe.Slice((*byte)(unsafe.Pointer(&r.elements)), p.bytes))
-		r.Tensor = &r.t
-		return &r.Var
+// FewBytes are those of a result that is to be in one piece of memory with its elements.
+const FewBytes = 64
+
+// Few and Fewer are the elements of such a result, aligned for every dtype.
+type (
+	Few   [FewBytes / 16]complex128
+	Fewer [FewBytes / 32]complex128
+)
+
+// Bytes returns the first bytes of them.
+func (f *Few) Bytes(n int) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(f)), n) }
+
+// Bytes returns the first bytes of them.
+func (f *Fewer) Bytes(n int) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(f)), n) }
+
+// MakeRoom makes room for a result of so many bytes, and the memory of its elements; nil
+// where they are not few.
+func MakeRoom(bytes int) (*Room, []byte) {
+	if bytes > FewBytes {
+		return &Room{}, nil
 	}
 	r := &struct {
-		Var
-		t tensor.Tensor
+		Room
+		few Few
 	}{}
-	layout.Make(&r.t, nil)
+	return &r.Room, r.few.Bytes(bytes)
+}
+
+// result returns a variable of the plan's result, whose elements are unspecified.
+func (p *planned) result(room func(bytes int) (*Room, []byte)) *Var {
+	if room == nil {
+		room = MakeRoom
+	}
+	r, storage := room(p.bytes)
+	p.plan.Results[0].Make(&r.t, storage)
 	r.Tensor = &r.t
 	return &r.Var
 }

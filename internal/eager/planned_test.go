@@ -73,7 +73,7 @@ func TestPlans(t *testing.T) {
 			for turn := range 4 {
 				kws := keywords(s, call, turn, turn%2 == 1)
 				want, wantErr := s.Apply(d.ID(), nil, kws)
-				got, ok, err := s.ApplyPlanned(d.ID(), kws)
+				got, ok, err := s.ApplyPlanned(d.ID(), kws, nil)
 				if !ok {
 					continue
 				}
@@ -114,7 +114,7 @@ func TestPlansAreOfSignatures(t *testing.T) {
 	turned := s.Leaf(x.Transpose(0, 1), false)
 	add := func(a, b *eager.Var, alpha any) (*eager.Var, bool) {
 		t.Helper()
-		v, ok, err := s.ApplyPlanned("add", []op.Kwarg{op.Kw("input", a), op.Kw("other", b), op.Kw("alpha", alpha)})
+		v, ok, err := s.ApplyPlanned("add", []op.Kwarg{op.Kw("input", a), op.Kw("other", b), op.Kw("alpha", alpha)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestPlansRefuseElements(t *testing.T) {
 	}
 	s := eager.New(table)
 	for i, x := range []float32{1, 2, -3, 4} {
-		v, ok, err := s.ApplyPlanned("not_negative", []op.Kwarg{op.Kw("x", s.Leaf(tensor.Of(tensor.F32, []int{1}, []float32{x}), false))})
+		v, ok, err := s.ApplyPlanned("not_negative", []op.Kwarg{op.Kw("x", s.Leaf(tensor.Of(tensor.F32, []int{1}, []float32{x}), false))}, nil)
 		switch {
 		case ok != (i > 0) || (err != nil) != (x < 0):
 			t.Errorf("%v: %v, %v", x, ok, err)
