@@ -68,6 +68,20 @@ func (t *Table) Describer() Applier {
 // Executor returns an applier that computes on *tensor.Tensor values.
 func (t *Table) Executor() Applier { return t.executor(nil, 0) }
 
+// ExecutorWithin is Executor of calls each of whose results and temporary memory take
+// at most so many bytes; others are rejections.
+func (t *Table) ExecutorWithin(bytes int) Applier {
+	return applier{t, func(part *Call) ([]Value, error) {
+		part.Limit = bytes
+		ts, err := part.Execute()
+		vs := make([]Value, len(ts))
+		for i, t := range ts {
+			vs[i] = t
+		}
+		return vs, err
+	}}
+}
+
 // executor computes on a stream of a device; nil for where the tensors are.
 func (t *Table) executor(d *Device, stream int) Applier {
 	return applier{t, func(part *Call) ([]Value, error) {

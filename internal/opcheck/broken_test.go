@@ -471,7 +471,7 @@ var broken = append([]mistake{
 			grad(g)
 		}
 	}},
-}, slices.Concat(subtle, keeping, overRanks, elsewhere)...)
+}, slices.Concat(subtle, keeping, large, overRanks, elsewhere)...)
 
 func square(op.Args) op.Truth { return op.InFloat64(func(x ...float64) float64 { return x[0] * x[0] }) }
 

@@ -381,6 +381,7 @@ func (a *applied) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, e
 // formula compares Formula with the kernels in the widest dtypes, of what Sample draws
 // and of NaN and ties.
 func (c *checker) formula() {
+	defer c.largeFormula()
 	for _, d := range c.calls {
 		if d.dtype != tensor.F64 && d.dtype != tensor.C128 && d.dtype != tensor.I64 {
 			continue
@@ -407,6 +408,42 @@ func (c *checker) formula() {
 		})
 	}
 }
+
+// largeFormula compares Formula with the kernels in calls that are larger than Sample
+// draws: there kernels work in blocks and in parallel, and indices need more digits.
+func (c *checker) largeFormula() {
+	calls := slices.DeleteFunc(slices.Clone(c.calls), func(d *drawn) bool { return d.dtype != c.widest() || len(d.Args.AllValues()) == 0 })
+	slices.SortStableFunc(calls, func(a, b *drawn) int { return elementsOf(b.Call) - elementsOf(a.Call) })
+	tried, why := 0, "no call of many elements could be made of sampled ones"
+	for _, d := range calls {
+		call := enlarged(d.Call)
+		if call == nil || tried == largeFormulas || c.found("Formula") {
+			continue
+		}
+		call.Limit = largeBytes
+		c.try(call, func() {
+			out, err := c.run(call)
+			if err != nil {
+				return // not every operator takes another shape
+			}
+			applied := &applied{Applier: c.table.ExecutorWithin(largeBytes), id: c.def.ID()}
+			var got []op.Value
+			if err := op.Catch(func() { got = c.def.Formula(op.Builder{Applier: applied}, call.Args) }); err != nil {
+				why = err.Error()
+				return
+			}
+			tried++
+			c.count()
+			c.compared(call, got, out, " of a large call", nil)
+		})
+	}
+	if tried == 0 && len(calls) > 0 {
+		c.gap("Formula", "not compared in large calls: "+why)
+	}
+}
+
+// largeFormulas is how many large calls are compared with a Formula.
+const largeFormulas = 2
 
 // depends reports whether a kernel's element is another when numbers stand for the NaN
 // of the arguments: a formula may multiply by zero what the element does not depend on.
@@ -442,6 +479,11 @@ func (c *checker) written(call *op.Call, out []*tensor.Tensor, place string, dep
 	if applied.own {
 		c.find("Formula", call, "applies the operator itself, by which nothing is judged")
 	}
+	c.compared(call, got, out, place, depends)
+}
+
+// compared compares what Formula gives of a call with what the kernels gave.
+func (c *checker) compared(call *op.Call, got []op.Value, out []*tensor.Tensor, place string, depends func(i, e int) bool) {
 	if len(got) != len(out) {
 		c.find("Formula", call, "has %d results, the operator %d", len(got), len(out))
 		return

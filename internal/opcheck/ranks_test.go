@@ -93,6 +93,28 @@ func blocked() *op.Def {
 	}
 }
 
+// large are mistakes that show above the sizes that Sample draws.
+var large = []mistake{
+	{"a block that large calls leave out, of a formula", listed, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			err := run(c)
+			for e := c.Out[0].Len() / 4096 * 4096; e >= 4096 && e < c.Out[0].Len(); e++ {
+				c.Out[0].Set(e, 0)
+			}
+			return err
+		})
+	}},
+	{"an index of 16 bits, of a formula", slanted, "Kernels", func(d *op.Def) {
+		d.Kernels = wrapped(d, func(c *op.Run, run func(*op.Run) error) error {
+			err := run(c)
+			for e := 1 << 16; e < c.Out[0].Len(); e++ {
+				c.Out[0].Set(e, c.Out[0].At(int(uint16(e))))
+			}
+			return err
+		})
+	}},
+}
+
 // overRanks are mistakes in what a literal says of ranks.
 var overRanks = []mistake{
 	{"every rank starts at the first row", slanted, "SBP", func(d *op.Def) { d.SBP = evenly }},
