@@ -157,6 +157,8 @@ func plain(v any) (x any, set bool) {
 		return sliceOrNone(v)
 	case []Scalar:
 		return sliceOrNone(v)
+	case [][]int:
+		return sliceOrNone(v)
 	case Index:
 		return v, v != nil
 	case Scalar:

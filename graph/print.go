@@ -104,6 +104,12 @@ func argText(v any) string {
 			parts = append(parts, argText(e))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case [][]int:
+		var parts []string
+		for _, e := range v {
+			parts = append(parts, argText(e))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
 	case op.Index:
 		return argText([]any(v))
 	case []any:

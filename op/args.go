@@ -144,6 +144,9 @@ func (a Args) DTypes(p DTypesArg) []tensor.DType { return read(a, p) }
 // Scalars returns a Scalar[] argument; nil for None.
 func (a Args) Scalars(p ScalarsArg) []Scalar { return read(a, p) }
 
+// Shapes returns an int[][] argument; nil for None.
+func (a Args) Shapes(p ShapesArg) [][]int { return read(a, p) }
+
 // DType returns a dtype argument; Invalid for None.
 func (a Args) DType(p DTypeArg) tensor.DType { return read(a, p) }
 

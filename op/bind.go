@@ -75,7 +75,7 @@ var numpyNames = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "i
 //	Tensor Value · Tensor[] []Value · Scalar Scalar · int int · int[] []int
 //	Index Index · Data Scalar and nested []any
 //	float float64 · float[] []float64 · bool bool · bool[] []bool · Scalar[] []Scalar
-//	str string · str[] []string · dtype tensor.DType · dtype[] []tensor.DType · None nil
+//	str string · str[] []string · dtype tensor.DType · dtype[] []tensor.DType · int[][] [][]int · None nil
 //
 // An int[N] parameter accepts one int and repeats it. When method is set,
 // args[0] is the receiver. A list that is the only positional parameter, or
@@ -313,7 +313,7 @@ func normaliseFloat(v any) (any, bool) {
 }
 
 func normaliseList(t Type, v any) (any, error) {
-	elem := Type{Kind: t.Kind}
+	elem := t.Element()
 	switch x := v.(type) {
 	case []Value:
 		if t.Kind == KTensor {
@@ -327,7 +327,7 @@ func normaliseList(t Type, v any) (any, error) {
 		if t.Kind == KFloat {
 			return repeat(t, x)
 		}
-	case []bool, []string, []tensor.DType, []Scalar:
+	case []bool, []string, []tensor.DType, []Scalar, [][]int:
 		return normaliseList(t, anys(x))
 	case []any:
 		switch t.Kind {
@@ -345,6 +345,8 @@ func normaliseList(t Type, v any) (any, error) {
 			return listOf[tensor.DType](t, elem, x)
 		case KScalar:
 			return listOf[Scalar](t, elem, x)
+		case KShape:
+			return listOf[[]int](t, elem, x)
 		}
 	default:
 		one, err := normalise(elem, v)
@@ -464,6 +466,8 @@ func TypeName(v any) string {
 		return "list"
 	case []int:
 		return "list of int"
+	case [][]int:
+		return "list of list"
 	case []bool:
 		return "list of bool"
 	case []string:

@@ -28,5 +28,6 @@ type (
 	StrsArg    = Arg[[]string]       // str[]
 	DTypesArg  = Arg[[]tensor.DType] // dtype[]
 	ScalarsArg = Arg[[]Scalar]       // Scalar[]
+	ShapesArg  = Arg[[][]int]        // int[][]
 	AnyArg     = Arg[any]            // of the types that have no reader, and of any type
 )

@@ -27,11 +27,13 @@ const (
 	KGenerator
 	KIndex
 	KData
+	KShape // int[] where it is an element of a list, int[][]
 )
 
 var kindNames = [...]string{
 	KTensor: "Tensor", KScalar: "Scalar", KInt: "int", KFloat: "float", KBool: "bool", KStr: "str",
 	KDType: "dtype", KDevice: "device", KFormat: "MemoryFormat", KGenerator: "Generator", KIndex: "Index", KData: "Data",
+	KShape: "int[]",
 }
 
 // String returns the schema's name of the kind.
@@ -67,6 +69,14 @@ func (t Type) String() string {
 		s += "?"
 	}
 	return s
+}
+
+// Element returns the type of the elements of a list.
+func (t Type) Element() Type {
+	if t.Kind == KShape {
+		return Type{Kind: KInt, List: true}
+	}
+	return Type{Kind: t.Kind}
 }
 
 // Param is one parameter of a signature.
@@ -231,7 +241,7 @@ func parseType(s string) (Type, error) {
 	if strings.HasSuffix(base, "?") {
 		t.Optional, base = true, strings.TrimSuffix(base, "?")
 	}
-	if open := strings.IndexByte(base, '['); open >= 0 && strings.HasSuffix(base, "]") {
+	if open := strings.LastIndexByte(base, '['); open >= 0 && strings.HasSuffix(base, "]") {
 		t.List = true
 		if n := base[open+1 : len(base)-1]; n != "" {
 			v, err := strconv.Atoi(n)
@@ -246,7 +256,7 @@ func parseType(s string) (Type, error) {
 		}
 	}
 	for k, name := range kindNames {
-		if name == base {
+		if name == base && (Kind(k) != KShape || t.List) {
 			t.Kind = Kind(k)
 			return t, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/op"
 	"plumb/tensor"
 )
 
@@ -74,6 +75,28 @@ func TestTextRoundTrip(t *testing.T) {
 	}
 	if !reflect.DeepEqual(p, q) {
 		t.Errorf("round trip changed the program:\n%#v\n%#v", p, q)
+	}
+}
+
+// TestShapesRoundTrip: a list of shapes is written, read and handed to an operator.
+func TestShapesRoundTrip(t *testing.T) {
+	sig, err := op.ParseSig("f(int[][] shapes) -> Tensor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := [][]int{{1, 2}, {}, {3}}
+	p := &Program{Calls: []Call{{Result: "y", Target: "plumb.f", Args: []any{FromOp(shapes)}}}}
+	q, err := Parse("p.py", p.String())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p)
+	}
+	args, _, err := q.Calls[0].OpArgs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := sig.Bind(args, nil, false)
+	if err != nil || !reflect.DeepEqual(bound.Shapes("shapes"), shapes) {
+		t.Errorf("%v, %v of\n%s", bound, err, p)
 	}
 }
 

@@ -147,6 +147,8 @@ func FromOp(v any) any {
 		return listOf(v)
 	case []op.Scalar:
 		return listOf(v)
+	case [][]int:
+		return listOf(v)
 	case []any:
 		return listFromOp(v)
 	case op.Index:

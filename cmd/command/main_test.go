@@ -81,7 +81,7 @@ func fragile() *op.Def {
 // with the weights that are kept, negated for each "negate", in the first of dtypes.
 func lists() *op.Def {
 	return &op.Def{
-		Sig: "listed(Tensor x, Tensor?[] factors, Scalar[] weights, bool[] kept, *, str[] modes=['plain'], dtype[] dtypes=[], float[]? shifts=None) -> Tensor",
+		Sig: "listed(Tensor x, Tensor?[] factors, Scalar[] weights, bool[] kept, *, str[] modes=['plain'], dtype[] dtypes=[], float[]? shifts=None, int[][] moves=[[0], []]) -> Tensor",
 		Doc: "A product.", Tol: op.Tol{Class: op.Pointwise, ULP: 8, Reason: "a few products"},
 		OneOf: map[op.StrArg][]string{"modes": {"plain", "negate"}},
 		Compose: func(b op.Builder, a op.Args) []op.Value {
@@ -104,6 +104,11 @@ func lists() *op.Def {
 			for _, f := range a.Floats("shifts") {
 				y = b.Add(y, f)
 			}
+			for i, move := range a.Shapes("moves") {
+				for _, n := range move {
+					y = b.Add(y, n*(i+1))
+				}
+			}
 			if ds := a.DTypes("dtypes"); len(ds) > 0 {
 				y = b.Cast(y, ds[0])
 			}
@@ -112,7 +117,8 @@ func lists() *op.Def {
 		Sample: func(s *op.Sampler) []any {
 			shape := s.Shape(0, 3)
 			return []any{s.Distinct(shape...), []any{nil, s.Distinct(shape...)}[s.Index(2):], []any{s.Float(1, 2), int(s.Int(1, 4))}, []any{s.Bool(), s.Bool()},
-				op.Kw("modes", []any{"plain", "negate"}[s.Index(2):]), op.Kw("shifts", []any{s.Float(1, 2)})}
+				op.Kw("modes", []any{"plain", "negate"}[s.Index(2):]), op.Kw("shifts", []any{s.Float(1, 2)}),
+				op.Kw("moves", [][]int{{s.Index(3)}, {}, {1, s.Index(3)}}[:s.Index(4)])}
 		},
 	}
 }

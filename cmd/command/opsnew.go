@@ -204,6 +204,8 @@ func drawnAs(p op.Param) (string, bool) {
 		return "", false
 	case p.Type.List && p.Type.Kind == op.KStr:
 		return `[]any{"one", "other"}[:1+s.Index(2)]`, true
+	case p.Type.Kind == op.KShape:
+		return "[]any{[]int{1 + s.Index(3)}, []int{1 + s.Index(3), 2}}[:1+s.Index(2)]", true
 	case p.Type.List && p.Type.Kind == op.KDType:
 		return "[]any{tensor.F32, tensor.F64}[:1+s.Index(2)]", true
 	case p.Type.Kind == op.KStr:

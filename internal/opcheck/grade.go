@@ -231,11 +231,27 @@ func another(v any) any {
 		return v*1.25 + 0.125
 	case string:
 		return v + "?"
+	case []int:
+		return plusOne(v)
+	case [][]int:
+		all := slices.Clone(v)
+		for i := range all {
+			all[i] = plusOne(all[i])
+		}
+		return all
 	case op.Scalar:
 		if n, ok := v.Any().(int64); ok {
 			return op.ScalarOf(n + 1)
 		}
 		return op.ScalarOf(v.Float()*1.25 + 0.125)
+	}
+	return v
+}
+
+func plusOne(v []int) []int {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i]++
 	}
 	return v
 }

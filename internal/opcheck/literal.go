@@ -46,6 +46,9 @@ func (c *checker) literal() {
 	if d.Traits.Has(op.NoGrad) && d.Grad != nil {
 		c.find("Traits", nil, "NoGrad, though there is a Grad")
 	}
+	if len(d.Mutates) > 0 && len(d.Names) == 0 {
+		c.gap("Mutates", fmt.Sprintf("what kernels leave in %v is compared with nothing but what they leave there in other layouts: a test of your own tells", d.Mutates))
+	}
 	if (d.SBP != nil || d.NdSBP != nil) && d.NotSplittable != "" {
 		c.find("NotSplittable", nil, "says %q, though SBP has signatures", d.NotSplittable)
 	}
@@ -226,7 +229,7 @@ func covered(p op.Param) bool {
 		return false
 	}
 	switch p.Type.Kind {
-	case op.KScalar, op.KInt, op.KFloat, op.KBool, op.KStr:
+	case op.KScalar, op.KInt, op.KFloat, op.KBool, op.KStr, op.KShape:
 		return true
 	}
 	return false

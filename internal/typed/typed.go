@@ -165,7 +165,7 @@ func (f *Function) goType(p *param) string {
 
 var goKinds = map[op.Kind]string{
 	op.KTensor: "*Tensor", op.KScalar: "Scalar", op.KInt: "int", op.KFloat: "float64", op.KBool: "bool", op.KStr: "string",
-	op.KDType: "DType", op.KDevice: "Device", op.KFormat: "MemoryFormat", op.KIndex: "Index", op.KData: "any",
+	op.KDType: "DType", op.KDevice: "Device", op.KFormat: "MemoryFormat", op.KIndex: "Index", op.KData: "any", op.KShape: "[]int",
 }
 
 // zeroIsDefault reports whether leaving the parameter out and its type's zero

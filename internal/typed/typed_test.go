@@ -28,7 +28,7 @@ func TestZeroValuesMeanDefaults(t *testing.T) {
 	kernel := op.Kernel{Run: func(*op.Run) error { return nil }}
 	table, err := op.NewTable(&op.Def{
 		Sig: "f(Tensor x, int a=0, int b=1, float c=0.0, float d=0.5, bool e=False, bool f=True, int? g=None, str h='none', int[2] i=1, " +
-			"Scalar j=1, MemoryFormat k=contiguous_format, Tensor? l=None, float? m=None) -> Tensor",
+			"Scalar j=1, MemoryFormat k=contiguous_format, Tensor? l=None, float? m=None, int[][]? n=None) -> Tensor",
 		More:   []string{"f(Tensor x, Scalar d) -> Tensor", "f(Tensor x, str i) -> Tensor"},
 		Names:  []string{"torch.f"},
 		Traits: op.NoGrad, Kernels: []op.Kernel{kernel}, Tol: op.Tol{Class: op.Exact, Reason: "toy"},
@@ -41,7 +41,7 @@ func TestZeroValuesMeanDefaults(t *testing.T) {
 	f.own = true
 	want := map[string]string{
 		"a": "int", "b": "*int", "c": "float64", "d": "Scalar", "e": "bool", "f": "*bool", "g": "*int", "h": "string", "i": "Arg",
-		"j": "Scalar", "k": "MemoryFormat", "l": "*Tensor", "m": "*float64",
+		"j": "Scalar", "k": "MemoryFormat", "l": "*Tensor", "m": "*float64", "n": "[][]int",
 	}
 	for _, p := range f.optional {
 		if f.goType(&p) != want[p.name] {

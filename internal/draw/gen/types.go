@@ -83,6 +83,8 @@ func TypeOf(t op.Type) (Type, bool) {
 		elem = Bool
 	case op.KScalar:
 		elem = Union(Int, Float)
+	case op.KShape:
+		elem = List(Int)
 	default:
 		return Type{}, false
 	}

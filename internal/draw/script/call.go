@@ -481,7 +481,7 @@ var sliceParam = &op.Param{Type: op.Type{Kind: op.KInt}}
 func (c *pending) fillAll(list []any, p *op.Param, what string) error {
 	if p != nil && p.Type.List {
 		elem := *p
-		elem.Type = op.Type{Kind: p.Type.Kind}
+		elem.Type = p.Type.Element()
 		p = &elem
 	}
 	for i, e := range list {

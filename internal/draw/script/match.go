@@ -143,7 +143,7 @@ func (c *pending) acceptsList(t op.Type, list []any, m mode) bool {
 	if !t.List {
 		return false
 	}
-	elem := op.Type{Kind: t.Kind}
+	elem := t.Element()
 	for _, e := range list {
 		if !c.accepts(elem, e, m) {
 			return false
