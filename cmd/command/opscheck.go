@@ -118,7 +118,7 @@ func (c *operatorCheck) run(ctx context.Context, names []string, log io.Writer) 
 
 // again are the arguments of the same check without coverage.
 func (c *operatorCheck) again(defs []*op.Def) []string {
-	args := []string{"ops", "check", "--seed", fmt.Sprint(c.seed)}
+	args := []string{"ops", "check", "--seed", fmt.Sprint(c.seed), "--store", "none"}
 	if c.python != "" {
 		args = append(args, "--python", c.python)
 	}

@@ -86,7 +86,7 @@ func (s *plantedSource) build(ctx context.Context) error {
 			return nil
 		}
 		if !s.drop(string(text), spans) {
-			return fmt.Errorf("Go cannot build this program again, in the folder where it was run: %w\n%s", err, bytes.TrimSpace(text))
+			return fmt.Errorf("the program cannot be built again in the folder where it was run: %w\n%s", err, bytes.TrimSpace(text))
 		}
 	}
 	return errors.New("what was planted does not compile")
