@@ -114,6 +114,19 @@ func (r *route) bytes(d tensor.DType) int {
 // carry moves the parts: every rank sends boxes of its part and makes its new
 // part of what it gets.
 func (r *route) carry(ctx context.Context, t *Tensor) (*Tensor, error) {
+	t, err := t.here()
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.hand(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return out.there()
+}
+
+// hand is carry in the host's memory.
+func (r *route) hand(ctx context.Context, t *Tensor) (*Tensor, error) {
 	out := &Tensor{meta: t.meta, placement: r.to, sbp: slices.Clone(r.sbp), parts: make([]*tensor.Tensor, r.to.size())}
 	travels := r.bytes(t.meta.DType) > 0
 	move := func(me *ranks.Rank) error {

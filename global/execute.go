@@ -468,6 +468,7 @@ func (l *launch) local(position int) (*op.Call, error) {
 		}
 	}
 	local := *l.call
+	local.Device, local.Stream = l.placement.device(position)
 	next := -1
 	local.Args = call.Args.MapValues(func(op.Value) op.Value {
 		next++
@@ -532,7 +533,10 @@ func (l *launch) assemble(results [][]*tensor.Tensor) ([]*Tensor, error) {
 		if err := t.consistent(); err != nil {
 			return nil, fmt.Errorf("%s by %s: %w", l.call.Def.ID(), l.signature, err)
 		}
-		out[i] = t
+		var err error
+		if out[i], err = t.there(); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

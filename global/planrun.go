@@ -120,7 +120,7 @@ func (r *planRun) boxing(a *Action) error {
 	}
 	r.env[a.To[0]] = y
 	r.ran.Bytes += x.Bytes(r.Placement, y.sbp)
-	r.ran.Infinite = r.ran.Infinite || slices.Contains(x.sbp, op.P) && slices.ContainsFunc(y.parts, (*tensor.Tensor).HasNonFinite)
+	r.ran.Infinite = r.ran.Infinite || slices.Contains(x.sbp, op.P) && y.infinite()
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (r *planRun) call(a *Action) error {
 	}
 	for i, h := range a.To {
 		r.env[h] = out[i]
-		r.ran.Infinite = r.ran.Infinite || slices.Contains(h.SBP, op.P) && slices.ContainsFunc(out[i].parts, (*tensor.Tensor).HasNonFinite)
+		r.ran.Infinite = r.ran.Infinite || slices.Contains(h.SBP, op.P) && out[i].infinite()
 	}
 	return nil
 }

@@ -92,7 +92,10 @@ func FromParts(parts []*tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 		shape[axis] = s.logicalSize(axis, parts, p)
 	}
 	t := &Tensor{meta: op.Meta{DType: parts[0].DType(), Shape: shape}, placement: p, sbp: slices.Clone(s), parts: slices.Clone(parts)}
-	return t, t.consistent()
+	if err := t.consistent(); err != nil {
+		return nil, err
+	}
+	return t.there()
 }
 
 // logicalSize adds up the sizes along an axis of the pieces into which it is split.
@@ -153,7 +156,7 @@ func FromLocal(x *tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 		}
 		t.parts = append(t.parts, part)
 	}
-	return t, nil
+	return t.there()
 }
 
 func metaOf(x *tensor.Tensor) op.Meta {
@@ -206,10 +209,14 @@ func (t *Tensor) Logical() (*tensor.Tensor, error) {
 	if err := t.consistent(); err != nil {
 		return nil, err
 	}
+	t, err := t.here()
+	if err != nil {
+		return nil, err
+	}
 	if err := t.replicated(); err != nil {
 		return nil, err
 	}
-	one := Placement{t.placement.Device, []int{1}, t.placement.Ranks[:1]}
+	one := Placement{tensor.HostName, []int{1}, t.placement.Ranks[:1]}
 	whole, err := t.route(one, Broadcast(1)).carry(context.Background(), t)
 	if err != nil {
 		return nil, err
@@ -219,6 +226,10 @@ func (t *Tensor) Logical() (*tensor.Tensor, error) {
 
 // replicated checks that ranks along a B dimension hold the same bits.
 func (t *Tensor) replicated() error {
+	t, err := t.here()
+	if err != nil {
+		return err
+	}
 	for i := range t.parts {
 		at := t.placement.Coordinates(i)
 		first := slices.Clone(at)

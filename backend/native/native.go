@@ -58,9 +58,6 @@ func (b *Backend) TakingInt32() *Backend {
 // Of Global and GlobalGraph there is one for every hierarchy of ranks.
 var Modes = []string{backend.Eager, "graph", "graph-plain", Global, GlobalGraph}
 
-// DeviceModes are those of the modes in which programs run on a device.
-var DeviceModes = Modes[:3:3]
-
 // HasMode reports whether there is such a mode; "" stands for the first.
 func HasMode(mode string) bool {
 	_, ranks := placementOf(mode)
@@ -74,11 +71,7 @@ var _ backend.Modal = (*Backend)(nil)
 func (b *Backend) Info() backend.Info { return b.info(backend.Eager) }
 
 func (b *Backend) info(mode string) backend.Info {
-	modes := Modes
-	if b.device != nil {
-		modes = DeviceModes
-	}
-	return backend.Info{Name: "native", Version: mode, Devices: []string{b.device.String()}, Modes: modes, Mode: mode}
+	return backend.Info{Name: "native", Version: mode, Devices: []string{b.device.String()}, Modes: Modes, Mode: mode}
 }
 
 // In returns the backend in a mode; "" stands for the first.
@@ -91,14 +84,18 @@ func (b *Backend) In(mode string) (backend.Backend, error) {
 	case "graph-plain":
 		return b.Graph(b.options.WithoutPasses()), nil
 	}
-	if b.device != nil {
-		return nil, &backend.ModeError{Backend: "native@" + b.device.Name, Mode: mode, Modes: DeviceModes}
+	if b.device != nil && op.DeviceNamed(b.device.Name) != b.device { // which placements name
+		return nil, &backend.ModeError{Backend: "native@" + b.device.Name, Mode: mode, Modes: Modes[:3]}
 	}
+	over := *b // of ranks, each of which has its parts on the device
+	over.interpreter = b.interpreter.On(nil, 0)
 	if p, ok := placementOf(mode); ok {
-		return &GlobalBackend{Backend: b, mode: mode, placement: p, limit: caseLimit}, nil
+		p.Device = b.device.String()
+		return &GlobalBackend{Backend: &over, mode: mode, placement: p, limit: caseLimit}, nil
 	}
 	if p, ok := graphPlacement(mode); ok {
-		return &GlobalGraphBackend{b, mode, p, global.Passes()}, nil
+		p.Device = b.device.String()
+		return &GlobalGraphBackend{&over, mode, p, global.Passes()}, nil
 	}
 	return nil, &backend.ModeError{Backend: "native", Mode: mode, Modes: Modes}
 }
