@@ -46,23 +46,20 @@ func (l *launch) keepAllowed() {
 // calls that the signatures before leave, everywhere first where it is legal.
 func (l *launch) legal(k int, before []op.Sharding, alone bool, corners []*op.Call) []candidate {
 	var all []candidate
-	add := func(s op.Sharding, alone bool) {
-		if !slices.ContainsFunc(all, func(c candidate) bool { return c.String() == s.String() }) {
-			all = append(all, candidate{s, alone})
-		}
-	}
 	if alone {
-		add(everywhere, true)
+		all = append(all, candidate{everywhere, true})
 		halved := l.halved()
 		for _, s := range common(corners, l.placement.Hierarchy[k]) {
 			if !halved || !s.Partial() {
-				add(s, true)
+				all = append(all, candidate{s, true})
 			}
 		}
 	}
+	same := func(a, b op.Sharding) bool { return a.String() == b.String() }
 	for _, s := range l.joint {
-		if slices.EqualFunc(s[:k], before, func(a, b op.Sharding) bool { return a.String() == b.String() }) {
-			add(s[k], false)
+		known := slices.ContainsFunc(all, func(c candidate) bool { return same(c.Sharding, s[k]) })
+		if !known && slices.EqualFunc(s[:k], before, same) {
+			all = append(all, candidate{s[k], false})
 		}
 	}
 	return all
