@@ -16,6 +16,7 @@ import (
 
 	"plumb/internal/campaign/drive"
 	"plumb/internal/opcheck"
+	"plumb/internal/scratch"
 	"plumb/op"
 )
 
@@ -53,10 +54,10 @@ func (c *operatorCheck) sourceFaults(ctx context.Context, d *op.Def) (faults []o
 	if s.program == "" {
 		return nil, "this program is to be built again, and does not know of which package it is: run it as go run ./plumb", nil
 	}
-	if s.dir, err = os.MkdirTemp("", "plumb-planted-"); err != nil {
+	if s.dir, err = scratch.Dir("planted"); err != nil {
 		return nil, "", err
 	}
-	defer os.RemoveAll(s.dir)
+	defer scratch.Remove(s.dir)
 	if err := s.build(ctx); err != nil {
 		return nil, err.Error(), nil
 	}
