@@ -25,6 +25,10 @@ func (a *array) part(k starlark.Value) (part, error) {
 	if t, ok := k.(starlark.Tuple); ok {
 		items = t
 	}
+	if one, isBool := k.(starlark.Bool); isBool { // a new axis with one entry or none
+		n := map[starlark.Bool]int{true: 1}[one]
+		return part{view: a.t.Reshape(append([]int{1}, a.t.Shape()...)...).Narrow(0, 0, n, 1)}, nil
+	}
 	if slices.ContainsFunc(items, isFancy) {
 		return a.fancy(items)
 	}

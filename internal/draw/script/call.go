@@ -46,6 +46,11 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 		return d.toGlobalOf(s, name, args, kwargs, d.isLocal(s))
 	case "to_local":
 		return d.toLocal(s, args, kwargs)
+	case "check_meta_consistency":
+		if s.spread == nil {
+			return nil, local("Check failed: tensor->is_global()")
+		}
+		return starlark.None, nil
 	case "__str__", "__repr__":
 		return toStr(d.thread, starlark.Tuple{s})
 	}
@@ -80,6 +85,9 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 		if len(args) == 0 && d.device() == "cpu" {
 			return s, nil
 		}
+	}
+	if fn := ofOneFlow("Tensor." + name); fn != nil {
+		return starlark.Call(d.thread, fn, append(starlark.Tuple{s}, args...), kwargs)
 	}
 	return d.call("Tensor."+name, s, args, kwargs)
 }

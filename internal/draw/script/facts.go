@@ -151,7 +151,13 @@ func ofType(d tensor.DType) []starlark.Tuple {
 // retyped answers methods that are others by a dtype: x.type(d) is x.to(d), and
 // x.new_tensor(data) is torch.tensor of x's dtype; nil for the rest.
 func (d *draw) retyped(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if len(args) != 1 || len(kwargs) > 0 {
+	if len(args) != 1 {
+		return nil, nil
+	}
+	if name == "new_tensor" {
+		return d.newTensor(s, args, kwargs)
+	}
+	if len(kwargs) > 0 {
 		return nil, nil
 	}
 	switch name {
@@ -163,12 +169,28 @@ func (d *draw) retyped(s *symbol, name string, args starlark.Tuple, kwargs []sta
 		if into, ok := args[0].(dtype); ok {
 			return d.method(s, "to", starlark.Tuple{into}, nil)
 		}
-	case "new_tensor":
-		t, err := s.tensor()
-		if t == nil || err != nil {
-			return nil, err
-		}
-		return path("torch.tensor").CallInternal(d.thread, args, ofType(t.DType()))
 	}
 	return nil, nil
+}
+
+// newTensor is x.new_tensor(data), which lies as x does.
+func (d *draw) newTensor(s *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	t, err := s.tensor()
+	if t == nil || err != nil {
+		return nil, err
+	}
+	said := func(name string) bool {
+		return slices.ContainsFunc(kwargs, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(name)) })
+	}
+	if !said("dtype") {
+		kwargs = append(slices.Clip(kwargs), ofType(t.DType())...)
+	}
+	if s.spread != nil && !said("placement") && !said("device") {
+		all, err := s.signature()
+		if err != nil {
+			return nil, err
+		}
+		kwargs = append(kwargs, starlark.Tuple{starlark.String("placement"), s.spread.placement}, starlark.Tuple{starlark.String("sbp"), all})
+	}
+	return path("torch.tensor").CallInternal(d.thread, args, kwargs)
 }

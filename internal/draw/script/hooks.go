@@ -31,6 +31,9 @@ func (p path) fromTorchPrelude(t *starlark.Thread, args starlark.Tuple, kwargs [
 			return starlark.Call(t, fn, args, kwargs)
 		}
 	}
+	if p == "torch.broadcast_like" { // which OneFlow's pairs give PyTorch's side too
+		return starlark.Call(t, ofOneFlow("broadcast_like"), args, kwargs)
+	}
 	c, ok := torchCalls[p]
 	if !ok || c.some != nil && (len(args) == 0 || !c.some(args[0])) {
 		return nil, nil

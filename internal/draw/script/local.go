@@ -68,7 +68,7 @@ func (d *draw) piece(s *symbol, all starlark.Tuple) (*symbol, error) {
 	}}
 	out, err := d.moved(s, c)
 	if err == nil {
-		out.spread = nil
+		out.liesAs(nil)
 	}
 	return out, err
 }
@@ -306,15 +306,43 @@ func (d *draw) together(first, others *symbol, n int, how sbp) (*symbol, error) 
 	return first, err
 }
 
-// misplaced raises what OneFlow does where a tensor cannot lie so.
+// misplaced raises what OneFlow does where a tensor, or what a module holds, cannot lie so.
 func (s *symbol) misplaced(all starlark.Tuple) error {
+	if !slices.ContainsFunc(all, func(v starlark.Value) bool { return v.(sbp).Kind == 'S' }) {
+		return nil
+	}
+	if s.kind == kindModule {
+		return s.misplacedState(all)
+	}
+	if s.input == nil && s.d.env.Observer == nil {
+		return nil
+	}
 	shape, err := s.shape()
 	if err != nil {
 		return err
 	}
+	return outOfRange(all, len(shape))
+}
+
+// misplacedState is misplaced of a module of torch.nn.
+func (s *symbol) misplacedState(all starlark.Tuple) error {
+	f := &follower{d: s.d, lies: map[op.Value]global.SBP{}}
+	m, err := f.build(s.ref, nil)
+	if err != nil { // the ranks will tell
+		return nil
+	}
+	for _, slot := range m.State() {
+		if err := outOfRange(all, len(slot.Shape)); err != nil && m.Value(slot.Name) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func outOfRange(all starlark.Tuple, dims int) error {
 	for _, v := range all {
-		if axis := v.(sbp).Axis; v.(sbp).Kind == 'S' && axis >= len(shape) {
-			return local("Split axis out of range (expected to be in range of [0, %d), but got %d!)", len(shape), axis)
+		if axis := v.(sbp).Axis; v.(sbp).Kind == 'S' && axis >= dims {
+			return local("Split axis out of range (expected to be in range of [0, %d), but got %d!)", dims, axis)
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ func local(format string, args ...any) error {
 
 // aboutRanks are the methods of OneFlow's tensors that PyTorch's lack.
 var aboutRanks = map[string]bool{
-	"to_global": true, "to_local": true, "to_consistent": true, "local_to_global": true, "global_to_global": true, "is_global": true, "is_local": true, "is_consistent": true,
+	"to_global": true, "to_local": true, "to_consistent": true, "local_to_global": true, "global_to_global": true, "is_global": true, "is_local": true, "is_consistent": true, "check_meta_consistency": true,
 }
 
 // signature is x.sbp.
@@ -203,13 +203,11 @@ func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []
 	case len(c.Kwargs) == 0:
 		return s, nil
 	}
-	if s.kind != kindModule && at.sbp != nil {
-		if d.expecting > 0 || d.trying > 0 {
-			if err := s.misplaced(at.sbp); err != nil {
-				return nil, err
-			}
+	if at.sbp != nil {
+		if err := s.misplaced(at.sbp); err != nil {
+			return nil, err
 		}
-		if own && at.placement.Hierarchy != nil {
+		if s.kind != kindModule && own && at.placement.Hierarchy != nil {
 			whole, err := d.assembled(s, at.placement, at.sbp)
 			if err != nil {
 				return nil, err
@@ -224,9 +222,14 @@ func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []
 	}
 	out, err := d.moved(s, c)
 	if err == nil {
-		out.spread = &at
+		out.liesAs(&at)
 	}
 	return out, err
+}
+
+// liesAs says how the ranks share a value, on whichever side the test has it.
+func (s *symbol) liesAs(at *spread) {
+	s.spread, s.d.symbols[s.ref].spread = at, at
 }
 
 // spreadModule is to_global of a module of the file: of all that it holds.

@@ -86,6 +86,9 @@ func realArgs(name string, a starlark.Tuple, n int) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
+		if x, isArray := v.(*array); isArray && x.t.Len() == 1 {
+			v = scalarOf(x.t, 0)
+		}
 		f, ok := starlark.AsFloat(number(v))
 		if !ok {
 			return nil, fmt.Errorf("math.%s: must be a real number, not %s", name, v.Type())
