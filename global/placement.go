@@ -129,7 +129,7 @@ func (s SBP) Dual() SBP {
 // start on, size many along each axis. It refuses ranks that hold none, and
 // summands, which are no elements.
 func (s SBP) Piece(p Placement, shape []int, rank int) (start, size []int, err error) {
-	if err := s.check(p, shape); err != nil {
+	if err := s.Check(p, shape); err != nil {
 		return nil, nil, err
 	}
 	position := slices.Index(p.Ranks, rank)
@@ -152,8 +152,22 @@ func (s SBP) Fits(p Placement) error {
 	return nil
 }
 
-// check returns a rejection where ranks of p cannot share a tensor of the shape so.
-func (s SBP) check(p Placement, shape []int) error {
+// Over is an sbp of one entry over all dimensions of the hierarchy, such as that of a
+// row of ranks where these are in a grid; others are left alone.
+func (s SBP) Over(p Placement) SBP {
+	for n := range s {
+		if s[n] != s[0] {
+			return s
+		}
+	}
+	if len(s) == 0 || len(s) >= len(p.Hierarchy) {
+		return s
+	}
+	return slices.Repeat(s[:1], len(p.Hierarchy))
+}
+
+// Check returns a rejection where ranks of p cannot share a tensor of the shape so.
+func (s SBP) Check(p Placement, shape []int) error {
 	if err := s.Fits(p); err != nil {
 		return err
 	}

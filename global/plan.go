@@ -74,7 +74,7 @@ func (b *planning) nodes(lies Lies, choose func(n *graph.Node, l *launch)) error
 		switch n.Kind {
 		case graph.Input, graph.Constant:
 			s := lies(n.Out[0])
-			if err := s.check(b.plan.Placement, n.Out[0].Shape()); err != nil {
+			if err := s.Check(b.plan.Placement, n.Out[0].Shape()); err != nil {
 				return b.plan.Code.Failure(n, err)
 			}
 			a.To = []*Held{{n.Out[0], s}}
@@ -108,7 +108,7 @@ func (b *planning) nodes(lies Lies, choose func(n *graph.Node, l *launch)) error
 
 // demand is how a value has to lie; nil where that is free, or cannot be.
 func (rt *Runtime) demand(v *graph.Value) SBP {
-	if s := rt.Demands[v]; s != nil && s.check(rt.Placement, v.Shape()) == nil {
+	if s := rt.Demands[v]; s != nil && s.Check(rt.Placement, v.Shape()) == nil {
 		return s
 	}
 	return nil

@@ -84,7 +84,7 @@ func FromParts(parts []*tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
 	if len(parts) != p.size() {
 		return nil, op.RuntimeError("%d parts do not fit the %d ranks of %s", len(parts), p.size(), p)
 	}
-	if err := s.check(p, parts[0].Shape()); err != nil {
+	if err := s.Check(p, parts[0].Shape()); err != nil {
 		return nil, err
 	}
 	shape := slices.Clone(parts[0].Shape())
@@ -140,7 +140,7 @@ func (e *PromiseError) Error() string { return fmt.Sprintf("%s: %s", e.Tensor, e
 // FromLocal makes a local tensor, which all ranks know, global: each rank
 // copies its part, or makes its summand.
 func FromLocal(x *tensor.Tensor, p Placement, s SBP) (*Tensor, error) {
-	if err := s.check(p, x.Shape()); err != nil {
+	if err := s.Check(p, x.Shape()); err != nil {
 		return nil, err
 	}
 	t := &Tensor{meta: metaOf(x), placement: p, sbp: slices.Clone(s)}
@@ -256,7 +256,7 @@ func (p Placement) position(at []int) int {
 
 // ToGlobal moves the tensor to another placement or sbp, which is OneFlow's boxing.
 func (t *Tensor) ToGlobal(ctx context.Context, p Placement, s SBP) (*Tensor, error) {
-	if err := s.check(p, t.meta.Shape); err != nil {
+	if err := s.Check(p, t.meta.Shape); err != nil {
 		return nil, err
 	}
 	return t.box(ctx, p, s)

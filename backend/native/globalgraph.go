@@ -52,15 +52,20 @@ func (b *GlobalGraphBackend) outcome(ctx context.Context, job *backend.Job) (out
 			out = &backend.Outcome{Status: backend.Crashed, Class: "panic", Message: fmt.Sprintf("%v\n%s", p, debug.Stack())}
 		}
 	}()
-	if slices.ContainsFunc(job.Program.Calls, func(c program.Call) bool { return c.Target == program.ToGlobal || c.Target == program.ToLocal }) {
-		return &backend.Outcome{Status: backend.Unsupported, Message: "a program that places its tensors runs call by call, in the mode " + Global}
-	}
-	g := &globalGraph{Trace: b.interpreter.Trace(ctx, job), ctx: ctx, placement: b.placement, passes: b.passes, seed: job.Program.Seed}
-	compiled, err := graph.Compile(g.Code(), rankPasses)
+	at, placed, err := b.placementOf(job.Program)
 	if err != nil {
-		return &backend.Outcome{Status: backend.Crashed, Class: "pass", Message: err.Error()}
+		return &backend.Outcome{Status: backend.Unsupported, Message: err.Error()}
 	}
-	g.code = compiled.Code
+	g := &globalGraph{Trace: b.interpreter.TraceOver(ctx, job, at), ctx: ctx, placement: at, passes: b.passes, seed: job.Program.Seed}
+	if g.code = g.Code(); placed {
+		g.demands = g.Lies // of values that a pass would put others in the place of
+	} else {
+		compiled, err := graph.Compile(g.code, rankPasses)
+		if err != nil {
+			return &backend.Outcome{Status: backend.Crashed, Class: "pass", Message: err.Error()}
+		}
+		g.code = compiled.Code
+	}
 	source := choice.DeriveName(job.Program.Seed, b.mode)
 	ran, err := g.run(source, false)
 	if ran != nil && ran.Infinite {
@@ -81,6 +86,35 @@ func (b *GlobalGraphBackend) outcome(ctx context.Context, job *backend.Job) (out
 	out = g.Fill(ts)
 	out.Blame, out.Evidence = g.blame, g.evidence
 	return out
+}
+
+// placementOf is where the ranks of a program's graph are: where the program says, the
+// hierarchy with the most dimensions, else where the mode has them. A graph has one
+// set of ranks; placed says that the program places tensors.
+func (b *GlobalGraphBackend) placementOf(p *program.Program) (at global.Placement, placed bool, err error) {
+	at = b.placement
+	said := false
+	for _, c := range p.Calls {
+		if c.Target == program.ToLocal {
+			return at, true, errors.New("to_local in a program, which runs call by call, in the mode " + Global)
+		}
+		placed = placed || c.AboutRanks()
+		for _, kw := range c.Kwargs {
+			text, isText := kw.Value.(string)
+			if !c.AboutRanks() || kw.Name != "placement" || !isText {
+				continue
+			}
+			q, err := global.ParsePlacement(text)
+			switch {
+			case err != nil: // the trace refuses it
+			case said && !slices.Equal(at.Ranks, q.Ranks):
+				return at, true, fmt.Errorf("tensors on %s and on %s, in one graph: such a program runs call by call, in the mode %s", at, q, Global)
+			case !said || len(q.Hierarchy) > len(at.Hierarchy):
+				at, said = q, true
+			}
+		}
+	}
+	return at, placed, nil
 }
 
 // rankPasses are those of a graph on one process that leave calls whole.
@@ -122,6 +156,7 @@ type globalGraph struct {
 	passes          []global.Pass
 	seed            uint64
 	code            *graph.Code
+	demands         map[*graph.Value]global.SBP
 	blame, evidence string
 }
 
@@ -154,7 +189,7 @@ func (g *globalGraph) plan(source *choice.Source, whole bool) (*global.Plan, err
 			lies[n.Out[0]] = r.draw(n.Const, g.placement)
 		}
 	}
-	rt := &global.Runtime{Placement: g.placement, Allows: r.allows}
+	rt := &global.Runtime{Placement: g.placement, Allows: r.allows, Demands: g.demands}
 	how := func(v *graph.Value) global.SBP { return lies[v] }
 	switch source.Index(3) {
 	case 0:

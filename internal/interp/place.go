@@ -79,15 +79,12 @@ func (r *Run) toGlobal(c *program.Call) (*value, error) {
 			return nil, err
 		}
 	}
+	if r.ranks == nil {
+		return r.tracedTo(x, w, err)
+	}
 	copied, err := r.applied("Tensor.clone", x)
-	if err != nil || r.ranks == nil {
-		if err == nil {
-			r.tracedAs(copied.Tensor, w.sbp)
-		}
-		if err == nil && w.itself {
-			r.tracedAs(x.Tensor, w.sbp)
-		}
-		return &value{tensor: copied}, err
+	if err != nil {
+		return nil, err
 	}
 	p, s, err := r.ranks.Lies(x.Tensor)
 	if err != nil {
@@ -155,11 +152,67 @@ func (r *Run) toLocal(c *program.Call) (*value, error) {
 	return &value{tensor: out}, err
 }
 
-// tracedAs notes how the program wants a value of a traced graph to lie.
-func (r *Run) tracedAs(x *tensor.Tensor, s global.SBP) {
-	if t, ok := r.session.(*Trace); ok && s != nil {
+// tracedTo is toGlobal without ranks: a copy, of which a trace notes how it is to lie.
+func (r *Run) tracedTo(x *eager.Var, w where, failure error) (*value, error) {
+	if w.itself {
+		if err := r.tracedAs(x.Tensor, w, failure); err != nil {
+			return nil, err
+		}
+	}
+	copied, err := r.applied("Tensor.clone", x)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.tracedAs(copied.Tensor, w, failure); err != nil {
+		return nil, err
+	}
+	if t, ok := r.session.(*Trace); ok && w.gradSBP != nil {
+		copied.OnGradient(func(g op.Value) error {
+			return r.tracedAs(tensorOf(g), where{placement: w.placement, sbp: w.gradSBP}, nil)
+		})
+		if t.ranks != nil {
+			if err := w.gradSBP.Fits(t.place(w)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &value{tensor: copied}, nil
+}
+
+// tracedAs notes how the program wants a value of a traced graph to lie. A graph for
+// ranks refuses what they could not.
+func (r *Run) tracedAs(x *tensor.Tensor, w where, failure error) error {
+	t, ok := r.session.(*Trace)
+	if !ok {
+		return nil
+	}
+	s := w.sbp
+	if t.ranks != nil {
+		if failure != nil {
+			return failure
+		}
+		if w.placement == nil && s != nil {
+			s = s.Over(*t.ranks)
+		}
+		if s != nil {
+			if err := s.Check(t.place(w), x.Shape()); err != nil {
+				return err
+			}
+			s = s.Over(*t.ranks)
+		}
+	}
+	if s != nil {
 		t.Lies[t.Value(x)] = s
 	}
+	return nil
+}
+
+// place is where a call of a graph for ranks has its result.
+func (t *Trace) place(w where) global.Placement {
+	if w.placement != nil {
+		return *w.placement
+	}
+	return *t.ranks
 }
 
 // placedArg is the tensor that a call about ranks has.
@@ -193,7 +246,9 @@ func (r *Run) placeModule(m *value, c *program.Call) (*value, error) {
 	if r.ranks == nil {
 		for _, s := range m.module.State() {
 			if t := gradOf(m.module.Value(s.Name)); t != nil {
-				r.tracedAs(t, w.sbp)
+				if err := r.tracedAs(t, w, err); err != nil {
+					return nil, err
+				}
 			}
 		}
 		return m, nil

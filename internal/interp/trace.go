@@ -31,7 +31,8 @@ type Trace struct {
 	changes [][]change                      // by call
 	outline *program.Outline                // nil where nobody asks for the graph's modules
 	// Lies is how the program wants values to lie over ranks.
-	Lies map[*graph.Value]global.SBP
+	Lies  map[*graph.Value]global.SBP
+	ranks *global.Placement // of a graph for ranks
 }
 
 var (
@@ -53,8 +54,18 @@ func (in *Interpreter) Trace(ctx context.Context, job *backend.Job) *Trace {
 
 // Outlined is Trace for a graph that can be described by the parts of an outline.
 func (in *Interpreter) Outlined(ctx context.Context, job *backend.Job, o *program.Outline) *Trace {
-	t := &Trace{
-		outline: o,
+	return in.trace(ctx, job, &Trace{outline: o})
+}
+
+// TraceOver is Trace of a graph for ranks, whose placements are theirs.
+func (in *Interpreter) TraceOver(ctx context.Context, job *backend.Job, ranks global.Placement) *Trace {
+	return in.trace(ctx, job, &Trace{ranks: &ranks})
+}
+
+func (in *Interpreter) trace(ctx context.Context, job *backend.Job, t *Trace) *Trace {
+	*t = Trace{
+		outline: t.outline,
+		ranks:   t.ranks,
 		Session: eager.New(in.table),
 		builder: graph.NewBuilder(in.table, job.Program.Name),
 		values:  map[*tensor.Tensor]*graph.Value{},
@@ -68,7 +79,7 @@ func (in *Interpreter) Outlined(ctx context.Context, job *backend.Job, o *progra
 	t.OnGrad(t.differentiate)
 	t.run = in.Start(job, t)
 	t.run.observer = t
-	if o != nil {
+	if t.outline != nil {
 		t.builder.Describing()
 	}
 	t.run.Outcome(ctx)
