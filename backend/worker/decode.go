@@ -152,7 +152,7 @@ func (d *replyDecoder) need(i, n int) {
 	d.lengths[i] = n
 }
 
-var statuses = []backend.Status{backend.OK, backend.Raised, backend.OutOfMemory, backend.Unsupported}
+var statuses = []backend.Status{backend.OK, backend.Raised, backend.OutOfMemory, backend.Unsupported, backend.Crashed, backend.TimedOut}
 
 func (d *replyDecoder) finish(job *backend.Job, out *backend.Outcome, status backend.Status) {
 	out.Status = status

@@ -24,14 +24,15 @@ class Subject:
         wrong = list(plumb_table.mistakes(self.adapter.table)) if self.adapter.own else ()
         if wrong:
             raise Refusal("the table of %s: %s" % (self.adapter.name, "; ".join(wrong[:8])))
-        return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *self.adapter.modes],
+        modes = [*self.adapter.modes, *self.adapter.runs]
+        return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,
-                "forward_modes": list(self.adapter.forward), "compiling_modes": [mode for mode in self.adapter.modes if mode not in self.adapter.quick],
+                "forward_modes": list(self.adapter.forward), "compiling_modes": [mode for mode in modes if mode not in self.adapter.quick],
                 "features": self.adapter.arrays.FEATURES}
 
     def run_of(self, mode):
         """Returns the class of runs of a mode."""
-        return self.kind
+        return self.adapter.runs.get(mode, self.kind)
 
     def together(self, memory, cases):
         """Returns the replies of cases that run as one, by their index."""

@@ -6,6 +6,7 @@ import re
 os.environ.setdefault("GLOG_minloglevel", "3")
 
 import oneflow
+import plumb_group
 import plumb_subject
 from plumb_names import Unsupported
 
@@ -54,7 +55,9 @@ class OneFlow(plumb_subject.Adapter):
     forms = (ValueError, AssertionError)
     nodes = ("FunctionNode",)
     modes = {"graph": graph}
-    forward = ("graph",)
+    forward = ("graph", *plumb_group.modes("global-graph"))
+    runs = dict.fromkeys(plumb_group.modes("global") + plumb_group.modes("global-graph"), plumb_group.Forwarded)
+    quick = tuple(plumb_group.modes("global"))
     watches = True
 
     def backward(self, values, cotangents):

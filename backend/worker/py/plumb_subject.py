@@ -37,7 +37,8 @@ class Adapter(Words):
     says so, `vjp`, `stop` and `cast` take the place of the methods about
     gradients, and `modes` has what compiles a function of tensors. Where there is
     a tape, `modes` has what runs a function of tensors and modules as one program,
-    given it, a list of tensors and the modules. One that has no `gradients`, or none in the modes
+    given it, a list of tensors and the modules. `runs` has the classes of runs of further
+    modes. One that has no `gradients`, or none in the modes
     `forward`, is asked for none; where they are "program", Plumb writes them as
     programs of forward calls. In the modes `quick` a new program costs no more than
     another case of an old one. Exceptions of the classes `forms` say, where a call
@@ -60,6 +61,7 @@ class Adapter(Words):
     forward = ()
     watches = False
     modes = {}
+    runs = {}
     quick = ()
     calls = {}
 

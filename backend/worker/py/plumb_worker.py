@@ -29,6 +29,7 @@ class Memory:
     """
 
     def __init__(self):
+        self.fd = MEMORY
         self.map(os.fstat(MEMORY).st_size)
         self.top = ALIGN
 
