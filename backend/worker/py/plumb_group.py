@@ -210,7 +210,7 @@ class Forwarded:
         status = e.status if isinstance(e, Ended) else "unsupported" if isinstance(e, Unsupported) else "raised"
         if status in ("crash", "timeout"):
             Group.close()
-        return {"status": status, "class": "" if status == "crash" else type(e).__name__, "message": str(e), "call": self.call}
+        return {"status": status, "class": "" if isinstance(e, Ended) else type(e).__name__, "message": str(e), "call": self.call}
 
 
 def outcome(reply):
