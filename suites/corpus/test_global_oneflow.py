@@ -120,6 +120,16 @@ def _test_random_like(test_case, placement, sbp):
     test_case.assertEqual(w.sbp, tuple(whole(sbp)))
 
 
+@autotest(n=1, auto_backward=False)
+def _test_scalar_logic(test_case, placement, sbp):
+    x = random_tensor(2, 8, 16, low=-2, high=2, dtype=int).to_global(placement, sbp)
+    y = flow.logical_or(x.oneflow, 0)
+    test_case.assertTrue(np.array_equal(y.numpy(), x.pytorch.numpy() != 0))
+    test_case.assertTrue(np.array_equal(x.oneflow.logical_xor(1).numpy(), x.pytorch.numpy() == 0))
+    test_case.assertTrue(np.array_equal(flow.logical_and(x.oneflow, x.oneflow).numpy(), x.pytorch.numpy() != 0))
+    return x.logical_not()
+
+
 def _test_out_of_range(test_case, placement):
     with test_case.assertRaises(RuntimeError) as ctx:
         flow.nn.InstanceNorm2d(8, track_running_stats=True).to_global(placement, [flow.sbp.split(0)] * placement.ranks.ndim)
@@ -167,6 +177,12 @@ class TestGlobalOneFlow(flow.unittest.TestCase):
         for placement in all_placement():
             for sbp in all_sbp(placement, max_dim=2, except_partial_sum=True):
                 _test_random_like(test_case, placement, sbp)
+
+    @globaltest
+    def test_scalar_logic(test_case):
+        for placement in all_placement():
+            for sbp in all_sbp(placement, max_dim=2, except_partial_sum=True):
+                _test_scalar_logic(test_case, placement, sbp)
 
     @globaltest
     def test_out_of_range(test_case):

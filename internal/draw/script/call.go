@@ -86,7 +86,11 @@ func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []star
 			return s, nil
 		}
 	}
-	if fn := ofOneFlow("Tensor." + name); fn != nil {
+	fn := ofOneFlow("Tensor." + name)
+	if fn == nil && s.side == "oneflow" { // whose methods are its functions
+		fn = ofOneFlow(name)
+	}
+	if fn != nil {
 		return starlark.Call(d.thread, fn, append(starlark.Tuple{s}, args...), kwargs)
 	}
 	return d.call("Tensor."+name, s, args, kwargs)

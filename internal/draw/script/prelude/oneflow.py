@@ -80,6 +80,22 @@ def of__C_square_relu(x):
     return torch.square(torch.relu(x))
 
 
+def _filled(input, other):
+    return other if isinstance(other, torch.Tensor) else torch.full_like(input, other)
+
+
+def of_logical_and(input, other):
+    return torch.logical_and(input, _filled(input, other))
+
+
+def of_logical_or(input, other):
+    return torch.logical_or(input, _filled(input, other))
+
+
+def of_logical_xor(input, other):
+    return torch.logical_xor(input, _filled(input, other))
+
+
 def of_nms(boxes, scores, iou_threshold):
     n = boxes.shape[0]
     order = torch.argsort(scores, descending=True)
