@@ -69,3 +69,29 @@ func TestGraphsOfPlacedPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestGraphsChangeDataAlone: a graph too tells a change through x.data of x.data alone.
+func TestGraphsChangeDataAlone(t *testing.T) {
+	p, err := program.Parse("p.py", "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(\"t\", seed=5)\n"+
+		"x = tensor((2,), torch.float32, [1.0, 2.0])\nd = x.data\nv = d.mul_(3)\nw = x.mul(2)\nu = w.mul_(5)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"graph", "global-graph"} {
+		b, err := New(ops.Table(), nn.Modules()).In(mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := b.Run(t.Context(), backend.NewJob(p))
+		if err != nil || out.Status != backend.OK {
+			t.Fatal(mode, err, out)
+		}
+		var changed []string
+		for _, s := range out.Slots {
+			changed = append(changed, s.Owner)
+		}
+		if !slices.Equal(changed, []string{"d", "w"}) {
+			t.Errorf("%s: changed are %q", mode, changed)
+		}
+	}
+}
