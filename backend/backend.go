@@ -59,6 +59,18 @@ func Reals(t *tensor.Tensor) int {
 	return t.Len()
 }
 
+// Reach is how many numbers a value of an outcome that may be differentiated has
+// at most; 0 where there is none.
+func Reach(p *program.Program, o *Outcome) int {
+	n := 0
+	for i := range o.Values {
+		if t := o.Values[i].Tensor; len(p.Backward) > 0 && t != nil {
+			n = max(n, Reals(t))
+		}
+	}
+	return n
+}
+
 // Measure is how a program's last call is measured, after the program has run.
 type Measure struct {
 	Times    int  // the call is made again

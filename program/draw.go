@@ -80,7 +80,21 @@ func (f *Fill) normals32(t *tensor.Tensor) {
 	}
 }
 
+func (f *Fill) uniforms64(out []float64) {
+	var words [block]uint64
+	rng := choice.NewPhilox(f.Key)
+	for at := 0; at < len(out); at += block {
+		some := out[at:min(at+block, len(out))]
+		rng.Words(words[:len(some)], uint64(at/2))
+		variate.Uniforms(some, words[:], f.Lo, f.Hi)
+	}
+}
+
 func (f *Fill) uniforms(t *tensor.Tensor) {
+	if t.DType() == tensor.F64 {
+		f.uniforms64(tensor.Data[float64](t)[:t.Len()])
+		return
+	}
 	var words [block]uint64
 	var reals [block]float64
 	var into store
@@ -89,10 +103,6 @@ func (f *Fill) uniforms(t *tensor.Tensor) {
 	for at := 0; at < t.Len(); at += block {
 		n := min(block, t.Len()-at)
 		rng.Words(words[:n], uint64(at/2))
-		if t.DType() == tensor.F64 {
-			variate.Uniforms(tensor.Data[float64](t)[at:][:n], words[:], f.Lo, f.Hi)
-			continue
-		}
 		some := into.singles(t, at, n)
 		variate.Uniforms(reals[:n], words[:], f.Lo, f.Hi)
 		variate.Round(some, reals[:], top)

@@ -59,27 +59,31 @@ func (f *Fill) elements(t *tensor.Tensor) {
 // Cotangent returns the first n elements of f's stream in float64; ones for a
 // zero Dist. A cotangent of another dtype holds them rounded.
 func (f *Fill) Cotangent(n int) []float64 {
-	t := tensor.New(tensor.F64, n)
-	out := tensor.Data[float64](t)[:n]
-	if f.Dist == "" {
+	out := make([]float64, n)
+	f.CotangentInto(out)
+	return out
+}
+
+// CotangentInto sets out to what Cotangent returns.
+func (f *Fill) CotangentInto(out []float64) {
+	switch {
+	case f.Dist == "":
 		for i := range out {
 			out[i] = 1
 		}
-		return out
-	}
-	if f.Dist == Integer {
-		f.eachInteger(n, nil, func(i int, v int64) { out[i] = float64(v) })
-		return out
-	}
-	if f.edged() {
-		f.stream(n, nil, func(i int, v float64) { out[i] = v })
-	} else {
-		f.uniforms(t)
+		return
+	case f.Dist == Integer:
+		f.eachInteger(len(out), nil, func(i int, v int64) { out[i] = float64(v) })
+		return
+	case f.edged():
+		f.stream(len(out), nil, func(i int, v float64) { out[i] = v })
+	default:
+		f.uniforms64(out)
 	}
 	if f.Round != tensor.Invalid {
+		t := tensor.OverFloat64s(out)
 		t.CopyFrom(t.Convert(f.Round.Real()))
 	}
-	return out
 }
 
 // stream calls emit with the real elements 0 to n-1. A Philox block serves two

@@ -188,6 +188,12 @@ func Of[T Elem](d DType, shape []int, elems []T) *Tensor {
 	return t
 }
 
+// OverFloat64s returns a tensor of one dimension whose elements are those of the slice.
+func OverFloat64s(elems []float64) *Tensor {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(elems))), 8*len(elems))
+	return &Tensor{dtype: F64, shape: []int{len(elems)}, strides: []int{1}, storage: bytes}
+}
+
 // Scalar returns a 0-d tensor that holds v converted to d.
 func Scalar(d DType, v complex128) *Tensor {
 	t := New(d)

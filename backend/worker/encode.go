@@ -31,6 +31,15 @@ type encoder struct {
 	// number is that of the last request; secret makes numbers that cannot be guessed.
 	number int
 	secret bool
+	// drawn is where the request has cotangents; nil for a subject that may write
+	// to them.
+	drawn map[stream]int
+}
+
+// stream is a cotangent of so many numbers.
+type stream struct {
+	fill program.Fill
+	n    int
 }
 
 // frame returns the last request with its length in front.
@@ -43,6 +52,7 @@ func (e *encoder) frame() []byte {
 // many elements of its cotangents to send.
 func (e *encoder) request(mem *memory, jobs []*backend.Job, todo, lengths []int) error {
 	e.mem = mem
+	clear(e.drawn)
 	mem.top = align
 	if e.shared {
 		if err := e.sharedRoom(jobs); err != nil {
@@ -526,7 +536,8 @@ func (e *encoder) second() error {
 		if !p.Inputs[i].RequiresGrad {
 			continue
 		}
-		at, err := e.float64s(p.SecondCotangent(i))
+		numbers := p.SecondCotangent(i)
+		at, err := e.float64s(len(numbers), func(room []float64) { copy(room, numbers) })
 		if err != nil {
 			return err
 		}
@@ -538,13 +549,13 @@ func (e *encoder) second() error {
 	return nil
 }
 
-// float64s puts numbers into shared memory and returns their offset.
-func (e *encoder) float64s(stream []float64) (int, error) {
-	room, at, err := e.mem.reserve(8 * len(stream))
+// float64s has n numbers set in shared memory, and returns their offset.
+func (e *encoder) float64s(n int, set func([]float64)) (int, error) {
+	room, at, err := e.mem.reserve(8 * n)
 	if err != nil {
 		return 0, fmt.Errorf("shared memory for a cotangent: %w", err)
 	}
-	copy(room, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(stream))), 8*len(stream)))
+	set(unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(room))), n))
 	return at, nil
 }
 
@@ -553,9 +564,15 @@ func (e *encoder) cotangent(f *program.Fill, n int) error {
 		e.raw(`,null,0`)
 		return nil
 	}
-	at, err := e.float64s(f.Cotangent(n))
-	if err != nil {
-		return err
+	at, ok := e.drawn[stream{*f, n}]
+	if !ok {
+		var err error
+		if at, err = e.float64s(n, f.CotangentInto); err != nil {
+			return err
+		}
+		if e.drawn != nil {
+			e.drawn[stream{*f, n}] = at
+		}
 	}
 	e.raw(`,`)
 	e.int(at)

@@ -35,6 +35,8 @@ func TestRunShared(t *testing.T) {
 		},
 		"grows": {new(builder).drawn("x", false, tensor.F32, nil, 1000, 1).call("y", "torch.add", program.Ref("x"), int64(1)).
 			call("z", "Tensor.repeat", program.Ref("y"), int64(8), int64(1000))},
+		"told": {new(builder).drawn("x", true, tensor.F32, nil, 64, 512).call("y", "torch.exp", program.Ref("x")).
+			back("y", program.Fill{Dist: program.Normal, Hi: 1, Key: 3})},
 		"again": {new(builder).drawn("x", true, tensor.F64, nil, 20).call("y", "Tensor.repeat", program.Ref("x"), int64(100)).
 			back("y", program.Fill{Dist: program.Normal, Hi: 1, Key: 3})},
 	}
@@ -45,9 +47,17 @@ func TestRunShared(t *testing.T) {
 			job := backend.NewJob(&b.p)
 			plain = append(plain, job)
 		}
+		clear(w.reach) // what other tests have taught
+		before, requests := w.encode.number, 1
+		if name == "again" {
+			requests = 2
+		}
 		got, err := w.RunShared(t.Context(), shared)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := w.encode.number - before; n != requests {
+			t.Errorf("%s: %d requests, want %d", name, n, requests)
 		}
 		var have []map[string]*tensor.Tensor
 		for i, o := range got {

@@ -18,6 +18,7 @@ import (
 	"plumb/backend"
 	"plumb/op"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // Config says which worker to run and within which limits.
@@ -131,6 +132,9 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 	}
 	w := &Worker{config: config, mem: mem, reach: map[string]int{}, sigs: map[string][]*op.Sig{}}
 	w.info.Name, w.encode.secret = "worker", config.Secret
+	if len(config.Command) == 0 {
+		w.encode.drawn = map[stream]int{}
+	}
 	if err := w.start(ctx); err != nil {
 		mem.close()
 		return nil, err
@@ -255,9 +259,13 @@ const (
 
 // cotangentLength guesses how many elements the differentiated values have.
 func (w *Worker) cotangentLength(job *backend.Job) int {
-	n := max(minCotangent, w.reach[job.Program.Name], min(job.Reach, maxReach))
-	for _, t := range job.Inputs {
-		n = max(n, backend.Reals(t))
+	n := max(minCotangent, w.reach[job.Program.Name])
+	if job.Reach > 0 {
+		return max(n, min(job.Reach, maxCotangent))
+	}
+	for i := range job.Program.Inputs {
+		in := &job.Program.Inputs[i]
+		n = max(n, tensor.NumElements(in.Shape)*in.DType.Size()/in.DType.Real().Size())
 	}
 	return n
 }
@@ -282,12 +290,20 @@ func (w *Worker) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend
 	outs := make([]*backend.Outcome, len(jobs))
 	todo, lengths := make([]int, len(jobs)), make([]int, len(jobs))
 	for i, job := range jobs {
-		todo[i], lengths[i] = i, minCotangent
-		job.Inputs = nil
+		todo[i], lengths[i] = i, w.cotangentLength(job)
 	}
-	lost, err := w.exchange(ctx, jobs, todo, lengths, outs, true)
-	if err != nil {
-		return nil, err
+	var lost *loss
+	for range 2 { // again where cotangents were too short, with what then is known
+		for i, job := range jobs {
+			job.Inputs, outs[i] = nil, nil
+		}
+		var err error
+		if lost, err = w.exchange(ctx, jobs, todo, lengths, outs, true); err != nil {
+			return nil, err
+		}
+		if lost != nil || !slices.Contains(outs, nil) {
+			break
+		}
 	}
 	if lost != nil || slices.Contains(outs, nil) {
 		for _, job := range jobs {

@@ -239,17 +239,6 @@ func Job(p *program.Program, ref *backend.Outcome) *backend.Job {
 	return job
 }
 
-// reach is how many numbers a value that may be differentiated has at most.
-func reach(p *program.Program, ref *backend.Outcome) int {
-	n := 0
-	for i := range ref.Values {
-		if t := ref.Values[i].Tensor; len(p.Backward) > 0 && t != nil {
-			n = max(n, backend.Reals(t))
-		}
-	}
-	return n
-}
-
 // Observe runs the program so far on the reference.
 func (l *lane) Observe(p *program.Program, refs ...program.Ref) ([]backend.Value, error) {
 	return backend.Observe(p, refs, func(job *backend.Job) (*backend.Outcome, error) {
@@ -301,7 +290,7 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 	var refs []*backend.Outcome
 	for i := range b.cases {
 		if c := &b.cases[i]; c.job != nil && c.records == nil {
-			c.job.State, c.job.Reach = c.ref.Initial, reach(c.program, c.ref)
+			c.job.State, c.job.Reach = c.ref.Initial, backend.Reach(c.program, c.ref)
 			ran, jobs, refs = append(ran, c), append(jobs, c.job), append(refs, c.ref)
 		}
 	}

@@ -126,7 +126,7 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 func shaped(s []float64, v *tensor.Tensor) *tensor.Tensor {
 	t := tensor.Unset(v.DType(), v.Shape(), nil)
 	if !v.DType().IsComplex() {
-		t.CopyFrom(tensor.Of(tensor.F64, v.Shape(), s))
+		t.CopyFrom(tensor.OverFloat64s(s).Reshape(v.Shape()...))
 		return t
 	}
 	for i := range t.Len() {

@@ -331,7 +331,7 @@ func (l *genLane) ask(ctx context.Context, ways []*way) error {
 func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 	jobs := make([]*backend.Job, len(ways))
 	for i, w := range ways {
-		w.job = &backend.Job{Program: w.Program}
+		w.job = &backend.Job{Program: w.Program, Reach: l.reach(ctx, w.Program)}
 		jobs[i] = w.job
 	}
 	outcomes, err := l.runShared(ctx, jobs)
@@ -343,6 +343,30 @@ func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 	}
 	return nil
 }
+
+// reach is how long the cotangents of a program are, as far as Plumb's own operators
+// tell without computing it; 0 where they do not, or the inputs tell as well.
+func (l *genLane) reach(ctx context.Context, p *program.Program) int {
+	if len(p.Backward) == 0 || inputBytes(p) < plannedBytes {
+		return 0
+	}
+	forward := *p
+	forward.Backward = nil
+	job := &backend.Job{Program: &forward}
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		job.Inputs = append(job.Inputs, tensor.Layout(in.DType, in.Shape, in.Strides))
+	}
+	known, err := l.layouts(ctx, job)
+	if err != nil || known.Status != backend.OK {
+		return 0
+	}
+	return backend.Reach(p, known)
+}
+
+// plannedBytes is from how many bytes of inputs on it is asked beforehand how long
+// the cotangents of a program are.
+const plannedBytes = 64 << 10
 
 func (l *genLane) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	if s, ok := l.ref.(backend.Sharer); ok {

@@ -133,7 +133,7 @@ func (s *standIn) job(job *backend.Job) (*backend.Job, []int) {
 	for i, b := range p.Backward {
 		p.Backward[i].Value, _ = read(b.Value).(program.Ref)
 	}
-	out := &backend.Job{Program: p, State: job.State}
+	out := &backend.Job{Program: p, State: job.State, Reach: job.Reach}
 	for i, t := range job.Inputs {
 		out.Inputs = append(out.Inputs, t.Convert(p.Inputs[i].DType))
 	}
@@ -265,6 +265,7 @@ func (l *genLane) substituteLike(ctx context.Context, w *way, in *wider, like fu
 		return false, err
 	}
 	s := newStandIn(in, known)
+	job.Reach = backend.Reach(w.Program, known)
 	question, at := s.job(job)
 	answers, err := l.runBatch(ctx, []*backend.Job{question})
 	if err != nil || answers[0].Status != backend.OK {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"plumb/backend"
@@ -81,7 +80,7 @@ type question struct {
 func newQuestion(s *shardWriter, w *way) *question {
 	q := &question{
 		of: s.last, variant: len(s.text.Cases[s.last].Variants) - 1,
-		job: &backend.Job{Program: w.job.Program}, standIn: w.standIn, ref: tensorsOf(w.outcome), initial: map[string]backend.State{},
+		job: &backend.Job{Program: w.job.Program, Reach: backend.Reach(w.job.Program, w.outcome)}, standIn: w.standIn, ref: tensorsOf(w.outcome), initial: map[string]backend.State{},
 	}
 	for _, t := range w.job.Inputs {
 		q.job.Inputs = append(q.job.Inputs, copyOf(t))
@@ -281,12 +280,13 @@ func (s *shardWriter) addTruth(q *question) {
 		return
 	}
 	t := &truthJSON{Truth: s.places(k.truth, k.wide)}
-	if k.wavers() {
+	errors, wavers := k.errors()
+	if wavers {
 		for i := 1; i+1 < len(a.outcomes); i += 2 {
 			t.Near = append(t.Near, nearJSON{s.places(k.of(a.outcomes[i]), k.ref), s.places(k.of(a.outcomes[i+1]), k.wide)})
 		}
 	} else {
-		t.Inputs, t.Errors = len(a.outcomes)/2, s.places(k.errors(), nil)
+		t.Inputs, t.Errors = len(a.outcomes)/2, s.places(errors, nil)
 	}
 	s.text.Cases[q.of].Variants[q.variant].Truth = t
 }
@@ -299,126 +299,6 @@ func (s *shardWriter) places(ts, like map[string]*tensor.Tensor) map[string]*rec
 		out[place] = c.tensor(place, ts[place].Contiguous())
 	}
 	return out
-}
-
-// condenser sums up what the reference said, by place.
-type condenser struct {
-	ref, wide, truth map[string]*tensor.Tensor
-	pairs            [][2]map[string]*tensor.Tensor // nearby: the reference and the truth
-}
-
-func newCondenser(ref map[string]*tensor.Tensor, outcomes []*backend.Outcome) *condenser {
-	k := &condenser{ref: ref, wide: map[string]*tensor.Tensor{}, truth: map[string]*tensor.Tensor{}}
-	truth := tensorsOf(outcomes[0])
-	for place, t := range k.ref {
-		if e := truth[place]; e != nil && e.Len() == t.Len() && e.DType() == program.Wide(t.DType()) && e.DType() != t.DType() {
-			k.truth[place], k.wide[place] = e, t.Convert(e.DType()).Contiguous()
-		}
-	}
-	for i := 1; i+1 < len(outcomes); i += 2 {
-		k.pairs = append(k.pairs, [2]map[string]*tensor.Tensor{k.of(outcomes[i]), k.of(outcomes[i+1])})
-	}
-	return k
-}
-
-// of returns the tensors of an outcome at places that have a truth.
-func (k *condenser) of(o *backend.Outcome) map[string]*tensor.Tensor {
-	out := tensorsOf(o)
-	for place, t := range out {
-		if e := k.truth[place]; e == nil || e.Len() != t.Len() {
-			delete(out, place)
-		}
-	}
-	return out
-}
-
-// errors returns the largest error of the reference on the nearby inputs, by
-// element, rounded towards 0.
-func (k *condenser) errors() map[string]*tensor.Tensor {
-	out := map[string]*tensor.Tensor{}
-	for place, e := range k.truth {
-		worst := make([]float64, e.Len())
-		for _, p := range k.pairs {
-			if a, b := p[0][place], p[1][place]; a != nil && b != nil {
-				raise(worst, a, b)
-			}
-		}
-		own := tensor.New(tensor.BF16, e.Shape()...)
-		for i, v := range worst {
-			own.Set(i, complex(down(v), 0))
-		}
-		out[place] = own
-	}
-	return out
-}
-
-// raise raises the largest errors to those between a and b.
-func raise(worst []float64, a, b *tensor.Tensor) {
-	if a.DType().IsComplex() {
-		for i, v := range worst {
-			worst[i] = max(v, verdict.Distance(a.At(i), b.At(i)))
-		}
-		return
-	}
-	x, y := reals(a), reals(b)
-	for i, v := range worst {
-		d := math.Abs(x[i] - y[i])
-		if d != d {
-			d = verdict.Distance(complex(x[i], 0), complex(y[i], 0))
-		}
-		worst[i] = max(v, d)
-	}
-}
-
-// reals returns the real parts of the elements.
-func reals(t *tensor.Tensor) []float64 {
-	if t.DType() != tensor.F64 {
-		t = t.Convert(tensor.F64)
-	}
-	return tensor.Data[float64](t.Contiguous())[:t.Len()]
-}
-
-// down rounds a number that is not negative to one of bfloat16 that is not larger.
-func down(v float64) float64 {
-	if v > math.MaxFloat32 {
-		return v
-	}
-	f := float32(v)
-	if float64(f) > v {
-		f = math.Nextafter32(f, 0)
-	}
-	return float64(math.Float32frombits(math.Float32bits(f) &^ 0xffff))
-}
-
-// wavers reports whether the reference somewhere has a NaN or an infinity that
-// it does not have in float64, or the reverse: what it may come to is then told
-// by all its runs.
-func (k *condenser) wavers() bool {
-	for place, e := range k.truth {
-		if e.DType().IsComplex() {
-			continue
-		}
-		if disagree(k.ref[place], e) {
-			return true
-		}
-		for _, p := range k.pairs {
-			if a, b := p[0][place], p[1][place]; a != nil && b != nil && disagree(a, b) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func disagree(a, b *tensor.Tensor) bool {
-	others := reals(b)
-	for i, x := range reals(a) {
-		y := others[i]
-		if math.IsNaN(x) != math.IsNaN(y) || math.IsInf(x, 1) != math.IsInf(y, 1) || math.IsInf(x, -1) != math.IsInf(y, -1) {
-			return true
-		}
-	}
-	return false
 }
 
 // refs calls f for all references to tensors.

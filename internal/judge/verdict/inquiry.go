@@ -21,7 +21,7 @@ func Questions(job *backend.Job, initial map[string]backend.State) []*backend.Jo
 }
 
 func truthOf(job *backend.Job, initial map[string]backend.State) *backend.Job {
-	return &backend.Job{Program: program.Widen(job.Program), Inputs: widenAll(job.Inputs), State: widenState(initial)}
+	return &backend.Job{Program: program.Widen(job.Program), Inputs: widenAll(job.Inputs), State: widenState(initial), Reach: job.Reach}
 }
 
 // nearby returns the k-th nearby job, narrow and wide.
@@ -40,7 +40,7 @@ func nearby(job *backend.Job, initial map[string]backend.State, k uint64) []*bac
 	if k%2 == 1 {
 		p = otherCotangents(p, k)
 	}
-	narrow := &backend.Job{Program: p, Inputs: inputs, State: state}
+	narrow := &backend.Job{Program: p, Inputs: inputs, State: state, Reach: job.Reach}
 	return []*backend.Job{narrow, truthOf(narrow, state)}
 }
 

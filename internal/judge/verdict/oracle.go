@@ -5,7 +5,6 @@ import (
 	"math/cmplx"
 
 	"plumb/backend"
-	"plumb/internal/draw/choice"
 	"plumb/internal/judge/compare"
 	"plumb/op"
 	"plumb/program"
@@ -257,34 +256,4 @@ func widenState(all map[string]backend.State) map[string]backend.State {
 		}
 	}
 	return out
-}
-
-// nudge moves each element by up to 2^k units in the last place (2^(k/4) in a
-// half dtype): the small steps keep what cancels nearly, the large ones sample
-// the roundings on the way. Equal values move alike, so that ties stay ties, and
-// zeros stay. The reference is compared with the truth on the same nudged
-// input, so a kink that is crossed is crossed by both.
-func nudge(t *tensor.Tensor, k uint64) *tensor.Tensor {
-	u := tensor.NewStrided(t.DType(), t.Shape(), t.Strides())
-	u.CopyFrom(t)
-	if !t.DType().IsDifferentiable() {
-		return u
-	}
-	reach := k
-	if isHalf(t.DType()) {
-		reach = k / 4
-	}
-	move := func(v float64) float64 {
-		if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-			return v
-		}
-		step := compare.Spacing(math.Abs(v), t.DType())
-		part := float64(choice.Derive(math.Float64bits(v), k)>>11)*0x1p-52 - 1
-		return v + step*math.Round(part*float64(uint64(1)<<reach))
-	}
-	for i := range t.Len() {
-		v := t.At(i)
-		u.Set(i, complex(move(real(v)), move(imag(v))))
-	}
-	return u
 }
