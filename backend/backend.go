@@ -194,6 +194,8 @@ type Sharer interface {
 	// RunShared runs jobs without inputs, which it draws itself. Inputs and
 	// outcomes are valid until Release, or another run.
 	RunShared(ctx context.Context, jobs []*Job) ([]*Outcome, error)
+	// RunHeld is Run whose outcome is valid until Release, or another run.
+	RunHeld(ctx context.Context, job *Job) (*Outcome, error)
 	// RunUninitialized is RunShared with uninitialised floats.
 	RunUninitialized(ctx context.Context, jobs []*Job) ([]*Outcome, error)
 	Release()

@@ -42,3 +42,24 @@ func TestCostly(t *testing.T) {
 		}
 	}
 }
+
+// TestNearLimit: of many elements, the largest error has to be more than half of its
+// limit for the truth to be asked for, of few or of a half type a quarter.
+func TestNearLimit(t *testing.T) {
+	for _, one := range []struct {
+		worst    float64
+		elements int
+		half     bool
+		want     bool
+	}{
+		{0.2, 100, false, false},
+		{0.25, 100, false, true},
+		{0.5, 1 << 20, false, false}, // one unit in the last place where two are allowed
+		{0.51, 1 << 20, false, true},
+		{0.25, 1 << 20, true, true},
+	} {
+		if got := nearLimit(one.worst, one.elements, one.half); got != one.want {
+			t.Errorf("%v of the limit over %d elements: %v", one.worst, one.elements, got)
+		}
+	}
+}

@@ -46,8 +46,27 @@ func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
 }
 
 // near is which part of a limit an error has to be for another candidate's to
-// come near the limit, so that the truth is asked for.
-const near = 0.25
+// come near the limit, so that the truth is asked for. Of many elements the largest
+// error is no chance of a few draws: there it has to be more than nearOfMany, but
+// for half types, where another candidate may round between its steps.
+const (
+	near       = 0.25
+	nearOfMany = 0.5
+	many       = 1 << 14
+)
+
+// nearLimit reports whether the largest share of its limit that an error of so
+// many elements takes is near.
+func nearLimit(worst float64, elements int, half bool) bool {
+	if elements >= many && !half {
+		return worst > nearOfMany
+	}
+	return worst >= near
+}
+
+func takesHalf(job *backend.Job) bool {
+	return slices.ContainsFunc(job.Inputs, func(t *tensor.Tensor) bool { return t.DType() == tensor.F16 || t.DType() == tensor.BF16 })
+}
 
 // Truth returns of which cases a recording asks the reference for the truth.
 func Truth(mode baseline.TruthMode) baseline.Truth {
@@ -59,7 +78,7 @@ func Truth(mode baseline.TruthMode) baseline.Truth {
 			c.Policy.CanAskReference = false
 			v := c.Verdict(nil)
 			c.Policy.CanAskReference = true
-			return v.Arguable() || v.Worst >= near || v.OracleMightChange && c.Verdict(nil).Arguable()
+			return v.Arguable() || nearLimit(float64(v.Worst), baseline.Elements(job, ref), takesHalf(job)) || v.OracleMightChange && c.Verdict(nil).Arguable()
 		},
 		Rounds: func(p *program.Program) bool {
 			return slices.ContainsFunc(p.Calls, func(c program.Call) bool { return rounds(j.Tols(c.Target)) })
@@ -75,7 +94,9 @@ func rounds(tols []op.Tol) bool {
 
 // Predictor returns the backend from whose results those of the reference are
 // told apart in a baseline: Plumb's own operators.
-func Predictor() backend.Backend { return native.New(ops.Table(), nn.Modules()).TakingInt32() }
+func Predictor() backend.Backend {
+	return native.New(ops.Table(), nn.Modules()).TakingInt32().Trusting()
+}
 
 // productsPerByte is up to how many products a byte of the results may take for
 // them to be predicted: more of them cost more time, at recording and at judging,

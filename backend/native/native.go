@@ -54,6 +54,14 @@ func (b *Backend) TakingInt32() *Backend {
 	return &c
 }
 
+// Trusting returns the backend that takes it for granted that its kernels write to
+// no argument but those that their operators name, as one that nobody judges may.
+func (b *Backend) Trusting() *Backend {
+	c := *b
+	c.interpreter = b.interpreter.Trusting()
+	return &c
+}
+
 // Modes are what may follow "native:": how programs are run.
 // Of Global and GlobalGraph there is one for every hierarchy of ranks.
 var Modes = []string{backend.Eager, "graph", "graph-plain", Global, GlobalGraph}

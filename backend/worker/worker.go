@@ -195,16 +195,35 @@ func (w *Worker) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, e
 // it, every job is run again by itself, so that the outcome of each is its own.
 func (w *Worker) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	outs := make([]*backend.Outcome, len(jobs))
-	if err := w.run(ctx, jobs, outs); err != nil {
+	if err := w.run(ctx, jobs, outs, copied); err != nil {
 		return nil, err
 	}
 	return outs, nil
 }
 
-func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome) error {
-	lost, err := w.attempt(ctx, jobs, outs)
+// RunHeld is Run whose outcome may lie in the region that both share: it is valid
+// until Release or the next run.
+func (w *Worker) RunHeld(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	outs := make([]*backend.Outcome, 1)
+	if err := w.run(ctx, []*backend.Job{job}, outs, held); err != nil {
+		return nil, err
+	}
+	return outs[0], nil
+}
+
+// use is how an exchange uses the region that both share.
+type use int
+
+const (
+	copied use = iota // inputs are copied into it, and results out of it
+	held              // results stay in it
+	drawn             // inputs are drawn there, too
+)
+
+func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome, as use) error {
+	lost, err := w.attempt(ctx, jobs, outs, as)
 	if lost != nil && !lost.timedOut && (!lost.begun || lost.orphaned || lost.noise && len(jobs) == 1) {
-		lost, err = w.attempt(ctx, jobs, outs) // it had died before, as what it is a fork of, or what came before has spoken: the jobs are not to blame
+		lost, err = w.attempt(ctx, jobs, outs, as) // it had died before, as what it is a fork of, or what came before has spoken: the jobs are not to blame
 	}
 	if err != nil || lost == nil {
 		return err
@@ -214,7 +233,7 @@ func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.O
 		return nil
 	}
 	for i := range jobs {
-		if err := w.run(ctx, jobs[i:i+1], outs[i:i+1]); err != nil {
+		if err := w.run(ctx, jobs[i:i+1], outs[i:i+1], as); err != nil {
 			return err
 		}
 	}
@@ -223,7 +242,7 @@ func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.O
 
 // attempt sets outs, asking again for jobs whose cotangents were too short. It
 // returns how the worker was lost when it was.
-func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome) (*loss, error) {
+func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome, as use) (*loss, error) {
 	lengths := make([]int, len(jobs))
 	todo := make([]int, len(jobs))
 	for i, job := range jobs {
@@ -231,7 +250,7 @@ func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backe
 		lengths[i] = w.cotangentLength(job)
 	}
 	for range 2 {
-		lost, err := w.exchange(ctx, jobs, todo, lengths, outs, false)
+		lost, err := w.exchange(ctx, jobs, todo, lengths, outs, as)
 		if lost != nil || err != nil {
 			return lost, err
 		}
@@ -298,7 +317,7 @@ func (w *Worker) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend
 			job.Inputs, outs[i] = nil, nil
 		}
 		var err error
-		if lost, err = w.exchange(ctx, jobs, todo, lengths, outs, true); err != nil {
+		if lost, err = w.exchange(ctx, jobs, todo, lengths, outs, drawn); err != nil {
 			return nil, err
 		}
 		if lost != nil || !slices.Contains(outs, nil) {
@@ -336,9 +355,8 @@ func redraw(job *backend.Job, o *backend.Outcome) {
 func (w *Worker) Release() { w.mem.release() }
 
 // exchange sends the jobs that todo lists and sets their outs; a job that
-// needs longer cotangents keeps a nil outcome and gets its length. Shared is
-// that of RunShared.
-func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, lengths []int, outs []*backend.Outcome, shared bool) (*loss, error) {
+// needs longer cotangents keeps a nil outcome and gets its length.
+func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, lengths []int, outs []*backend.Outcome, as use) (*loss, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -346,7 +364,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 		return nil, err
 	}
 	w.mem.release()
-	w.encode.shared = shared
+	w.encode.shared = as == drawn
 	info := w.info
 	info.ForwardOnly = w.forwardOnly(w.encode.mode)
 	w.encode.forward = info.ForwardOnly
@@ -354,7 +372,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 		return nil, w.fault(err)
 	}
 	w.mem.clearMark()
-	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: shared, info: &info}
+	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: as != copied, info: &info}
 	if lost, err := w.answer(ctx, &d); lost != nil || err != nil {
 		return lost, err
 	}
@@ -366,7 +384,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	if w.proc.grown() > w.config.GrowthLimit/2 {
 		w.drop(true)
 	}
-	if !shared {
+	if as == copied {
 		w.mem.release()
 	}
 	return nil, nil

@@ -119,6 +119,11 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 	if v.DType().IsComplex() {
 		n *= 2
 	}
+	if v.DType() == tensor.F64 {
+		t := tensor.Unset(v.DType(), v.Shape(), nil)
+		f.CotangentInto(tensor.Data[float64](t)[:n])
+		return t
+	}
 	return shaped(f.Cotangent(n), v)
 }
 

@@ -27,6 +27,7 @@ type Interpreter struct {
 	table   *op.Table
 	modules *nn.Table
 	int32s  bool // see TakingInt32
+	trusts  bool // see Trusting
 	device  *op.Device
 	stream  int
 }
@@ -41,6 +42,15 @@ func New(table *op.Table, modules *nn.Table) *Interpreter {
 func (in *Interpreter) TakingInt32() *Interpreter {
 	own := *in
 	own.int32s = true
+	return &own
+}
+
+// Trusting returns the interpreter that takes it for granted that kernels write to
+// no argument but those that their operators name: where a program calls none of
+// these, it does not look at the bytes of all arguments around each call.
+func (in *Interpreter) Trusting() *Interpreter {
+	own := *in
+	own.trusts = true
 	return &own
 }
 
@@ -73,7 +83,7 @@ func (in *Interpreter) computed(ctx context.Context, job *backend.Job, compute f
 	s.On(in.device, in.stream)
 	r := in.Start(job, EagerSession{s})
 	r.ranks = ranks
-	w := &watch{Run: r, marks: map[program.Ref]mark{}, spoilt: map[int]uint64{}}
+	w := &watch{Run: r, marks: map[program.Ref]mark{}, spoilt: map[int]uint64{}, blind: in.trusts && in.pure(job.Program)}
 	r.observer = w
 	out := r.Outcome(ctx)
 	w.restore()

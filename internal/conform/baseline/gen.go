@@ -382,6 +382,17 @@ func (l *genLane) runBatch(ctx context.Context, jobs []*backend.Job) ([]*backend
 	return l.timed(backend.RunBatch(ctx, l.ref, jobs))
 }
 
+// runHeld runs a job, whose outcome is to be read before the next one is run.
+func (l *genLane) runHeld(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	run := l.ref.Run
+	if s, ok := l.ref.(backend.Sharer); ok {
+		run = s.RunHeld
+	}
+	o, err := run(ctx, job)
+	_, err = l.timed([]*backend.Outcome{o}, err)
+	return o, err
+}
+
 // timed adds up what the reference says that its calls took.
 func (l *genLane) timed(outcomes []*backend.Outcome, err error) ([]*backend.Outcome, error) {
 	l.mu.Lock()

@@ -35,6 +35,12 @@ func (p picky) RunShared(ctx context.Context, jobs []*backend.Job) ([]*backend.O
 	return backend.RunBatch(ctx, picky{}, jobs)
 }
 
+func (p picky) RunHeld(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	return p.Run(ctx, job)
+}
+
+var _ backend.Sharer = picky{}
+
 func (p picky) RunUninitialized(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	for _, job := range jobs {
 		x := tensor.New(job.Program.Inputs[0].DType, job.Program.Inputs[0].Shape...)

@@ -252,9 +252,19 @@ func (l *genLane) layouts(ctx context.Context, job *backend.Job) (*backend.Outco
 	if b, ok := l.judged.(interface {
 		Layouts(context.Context, *backend.Job) *backend.Outcome
 	}); ok {
-		return b.Layouts(ctx, job), nil
+		return b.Layouts(ctx, withoutCotangents(job)), nil
 	}
 	return &backend.Outcome{Status: backend.Unsupported}, nil
+}
+
+// withoutCotangents is a job with cotangents that need not be drawn.
+func withoutCotangents(job *backend.Job) *backend.Job {
+	p := *job.Program
+	p.Backward = slices.Clone(p.Backward)
+	for i := range p.Backward {
+		p.Backward[i].Cotangent = program.Fill{}
+	}
+	return &backend.Job{Program: &p, Inputs: job.Inputs, State: job.State}
 }
 
 // substituteLike asks for results of the dtypes and shapes that like tells.
@@ -267,11 +277,11 @@ func (l *genLane) substituteLike(ctx context.Context, w *way, in *wider, like fu
 	s := newStandIn(in, known)
 	job.Reach = backend.Reach(w.Program, known)
 	question, at := s.job(job)
-	answers, err := l.runBatch(ctx, []*backend.Job{question})
-	if err != nil || answers[0].Status != backend.OK {
+	said, err := l.runHeld(ctx, question)
+	if err != nil || said.Status != backend.OK {
 		return true, err
 	}
-	o := s.answer(answers[0], at)
+	o := s.answer(said, at)
 	if o == nil {
 		return false, nil
 	}
