@@ -85,7 +85,7 @@ already be used.`,
 	g.standIns = baseline.WhereRefused
 	fl.Var(oneOf(&g.standIns, baseline.WhereRefused, baseline.Always, baseline.Never), "stand-ins", `which cases of float16, bfloat16 and int32 are recorded as what the reference computes in float32 or int64, rounded: those that it has no kernel for ("refused"), all that can be ("always"), or "never"`)
 	g.truth = baseline.SmallTruth
-	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `for which cases float64 results of the reference are stored too: "contested" (Plumb's own operators differ from the reference by more than a quarter of their limits), "small" (these, and every result of at most 512 elements that rounding affects), "all" (every result that rounding affects) or "none"; results of more than 3145728 elements never are`)
+	fl.Var(oneOf(&g.truth, baseline.Contested, baseline.SmallTruth, baseline.AllTruth, baseline.NoTruth), "truth", `for which cases float64 results of the reference are stored too: "contested" (Plumb's own operators differ from the reference by a quarter of their limits, in large cases by more than half), "small" (these, and every result of at most 512 elements that rounding affects), "all" (every result that rounding affects) or "none"; results of more than 3145728 elements never are`)
 	fl.Var(memorySize(&g.memory, "1GB"), "memory", "memory for the cases that run at the same time; a case that needs more runs alone")
 	fl.Var(inFile(&g.only), "only", "record these cases only: a file with a name a line")
 	_ = fl.MarkHidden("only")
