@@ -34,6 +34,7 @@ type forker struct {
 	ready   chan struct{}
 	cost    atomic.Int64  // processor time until it was ready, until a fork has taken it over
 	gone    chan struct{} // closed when it has ended
+	waited  chan struct{} // closed when it was waited for
 
 	asking  sync.Mutex
 	answers chan *life // to what is asked
@@ -57,7 +58,7 @@ const largestRequest = 1 << 17
 
 // openForker starts one for workers of a configuration.
 func (w *Worker) openForker(ctx context.Context) (*forker, error) {
-	f := &forker{ready: make(chan struct{}), gone: make(chan struct{}), answers: make(chan *life, 1), lives: map[int]*life{}}
+	f := &forker{ready: make(chan struct{}), gone: make(chan struct{}), waited: make(chan struct{}), answers: make(chan *life, 1), lives: map[int]*life{}}
 	if err := f.start(w.config.Python, w.forkSettings()); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,10 @@ func (f *forker) start(python string, env []string) error {
 	if err := f.cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = f.cmd.Wait() }()
+	go func() {
+		_ = f.cmd.Wait()
+		close(f.waited)
+	}()
 	go f.listen()
 	return nil
 }
@@ -191,6 +195,17 @@ func (f *forker) fork(env []string, files ...*os.File) (*life, error) {
 		return l, nil
 	case <-f.gone:
 		return nil, errForkerGone
+	}
+}
+
+// finish lets the process end by itself, which removes its sources.
+func (f *forker) finish() {
+	f.host.Close()
+	select {
+	case <-f.waited:
+		_ = scratch.Remove(f.sources)
+	case <-time.After(time.Second):
+		f.close()
 	}
 }
 

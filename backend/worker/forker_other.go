@@ -13,3 +13,5 @@ type forker struct{}
 func (w *Worker) openForker(context.Context) (*forker, error) {
 	return nil, errors.New("workers are forked on Linux alone")
 }
+
+func (f *forker) finish() {}

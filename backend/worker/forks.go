@@ -64,6 +64,21 @@ func (s *sharedForkers) forget(gone func(*sharedForker) bool) {
 	maps.DeleteFunc(s.of, func(_ string, one *sharedForker) bool { return gone(one) })
 }
 
+// End ends the processes of which workers are forks, so that what they have used counts
+// as that of this process's children. Workers that are still there end with them.
+func End() { shared.end() }
+
+func (s *sharedForkers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.of {
+		if f := one.forker.Load(); f != nil {
+			f.finish()
+		}
+	}
+	clear(s.of)
+}
+
 // forker is of what the next process is a fork; nil where it is one of its own.
 func (w *Worker) forker(ctx context.Context) *forker {
 	if w.alone || !w.config.forks() {

@@ -3,7 +3,9 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"os/exec"
 	"testing"
+	"time"
 
 	"plumb/internal/campaign"
 )
@@ -23,6 +25,24 @@ func TestSubjectsAreMeasured(t *testing.T) {
 	}
 	if len(got.Tests) != 3 || len(got.Rows) != 1 || got.Rows[0].Judged != 12 || got.Rows[0].Cold <= 0 || got.Rows[0].Warm <= 0 {
 		t.Errorf("three tests of four cases give %s", out.Bytes())
+	}
+}
+
+// TestTimeOfSubjects: what the processes of a run have used is part of its own time, also
+// where they are forks of one.
+func TestTimeOfSubjects(t *testing.T) {
+	slow(t)
+	python := needTorch(t)
+	spent := func(name string, args ...string) time.Duration {
+		cmd := exec.Command(name, args...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	run := spent(plumbProgram(t), "ops", "run", "relu", "-n", "1", "--store", "none", "-q", "--python", python)
+	if imported := spent(python, "-c", "import torch"); run < imported/2 {
+		t.Errorf("a run took %s, the import of PyTorch alone %s", run, imported)
 	}
 }
 

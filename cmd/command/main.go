@@ -28,6 +28,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/open"
+	"plumb/backend/worker"
 	"plumb/internal/campaign/report"
 	"plumb/internal/scratch"
 	"plumb/op"
@@ -70,6 +71,7 @@ func run() int {
 	}
 	thisProcess = underGuard()
 	code := runHere(root)
+	worker.End()
 	thisProcess.ends()
 	return code
 }
