@@ -59,6 +59,17 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestBoundsOfWrittenNumbers: sums of what torch.tensor makes are exact where its
+// numbers are integers.
+func TestBoundsOfWrittenNumbers(t *testing.T) {
+	for numbers, rounds := range map[string]bool{"[2.0, -1.0]": false, "[0.25, -0.2]": true} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((2,), torch.float32, [3.0, -2.0])\ng = torch.tensor("+numbers+")\nz = torch.mul(x, g)\ns = torch.sum(z)\n")), true)
+		if sum := b.Values[2].Bound; sum == nil || (sum.Error != nil) != rounds {
+			t.Errorf("%s: %+v, want an error: %t", numbers, sum, rounds)
+		}
+	}
+}
+
 // TestBoundsOfTuples: what a tuple holds has bounds of its own.
 func TestBoundsOfTuples(t *testing.T) {
 	b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1))\ns = torch.exp(x)\ny = torch.max(s, 1)\n")), true)

@@ -46,7 +46,11 @@ type applied struct {
 
 func (s *errorSession) applied(call *op.Call, out []op.Value) *applied {
 	c := &applied{errorSession: s, call: call, out: out, exact: call.Def.Tol.Class == op.Exact, integral: integralScalars(call.Args)}
-	for _, v := range call.Args.AllValues() {
+	operands := call.Args.AllValues()
+	if len(operands) == 0 { // torch.tensor([0.5]) has its numbers in a list
+		c.integral = c.integral && !slices.ContainsFunc(out, func(v op.Value) bool { return !integral(tensorOf(v)) })
+	}
+	for _, v := range operands {
 		st := s.of(v)
 		c.inexact = c.inexact || st.err != nil
 		c.unknown = c.unknown || st.unknown
