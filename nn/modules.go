@@ -34,6 +34,9 @@ func basics() []*Def {
 		pointwise("Flatten", "(int start_dim=1, int end_dim=-1)", "Flattens a range of dimensions into one.", func(b op.Builder, x op.Value, a op.Args) op.Value {
 			return b.Op("flatten", x, a.Int(arg.StartDim), a.Int(arg.EndDim))
 		}),
+		pointwise("Unflatten", "(int dim, int[] unflattened_size)", "Makes several dimensions of one.", func(b op.Builder, x op.Value, a op.Args) op.Value {
+			return b.Op("unflatten", x, a.Int(arg.Dim), a.Ints(arg.UnflattenedSize))
+		}),
 		anyArguments(pointwise("Identity", "()", "Returns its input, whatever arguments it was made with.", func(b op.Builder, x op.Value, a op.Args) op.Value { return x })),
 		linearModule,
 		batchNorm("BatchNorm1d", 2, 3),

@@ -19,6 +19,18 @@ def test_flatten_module():
 
 
 @autotest()
+def test_unflatten_module():
+    a, b = random(1, 4).to(int), random(1, 4).to(int)
+    dim = oneof(0, 1, 2, -1)
+    m = torch.nn.Unflatten(dim, oneof((a, b), (a, -1), [-1, 1, b]))
+    m.train(random())
+    device = random_device()
+    m.to(device)
+    x = random_tensor(ndim=3, dim0=a * b, dim1=a * b, dim2=a * b).to(device)
+    return m(x)
+
+
+@autotest()
 def test_flatten():
     x = random_tensor(ndim=random(0, 5), dim0=random(1, 6))
     return torch.flatten(x)

@@ -327,6 +327,7 @@ const (
 	SizeAverage          = op.BoolArg("size_average")
 	SizeInt              = op.IntArg("size")
 	Sizes                = op.IntsArg("sizes")
+	UnflattenedSize      = op.IntsArg("unflattened_size")
 	Sorted               = op.BoolArg("sorted")
 	SortedSequence       = op.TensorArg("sorted_sequence")
 	Sorter               = op.TensorArg("sorter")
