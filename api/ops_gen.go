@@ -3194,7 +3194,7 @@ func Cdouble(input *Tensor, options ...CdoubleOptions) (*Tensor, error) {
 
 // Getitem applies the operator getitem.
 //
-// input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.
+// input[index]: ints select, slices cut, None inserts a dimension, True one of size 1 and False one of size 0, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.
 //
 //	getitem(Tensor input, Index index) -> Tensor
 func Getitem(input *Tensor, index Index) (*Tensor, error) {

@@ -12,7 +12,7 @@ var getitemOps = []*op.Def{
 	{
 		Sig:     "getitem(Tensor input, Index index) -> Tensor",
 		Names:   []string{"operator.getitem", "Tensor.__getitem__"},
-		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.",
+		Doc:     "input[index]: ints select, slices cut, None inserts a dimension, True one of size 1 and False one of size 0, an ellipsis stands for the dimensions left; tensors and lists go to the operator index.",
 		Compose: getitem,
 		Sample:  sampleGetitem,
 		Tol:     exactTol("a view of its input"),
@@ -46,6 +46,9 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 			x = sliceItem(b, x, dim, e)
 		case nil:
 			x = b.Op("unsqueeze", x, dim)
+		case bool:
+			x = b.Op("unsqueeze", x, dim)
+			dims, tensors = append(dims, dim), append(tensors, whether(b, e))
 		case op.Ellipsis:
 			dim += rank - used
 			continue
@@ -70,6 +73,15 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 		return vals(b.Op("alias", x))
 	}
 	return vals(x)
+}
+
+// whether is the index that a bool means in the dimension that it inserts.
+func whether(b op.Builder, is bool) op.Value {
+	places := []any{}
+	if is {
+		places = append(places, 0)
+	}
+	return b.Op("tensor", places, op.Kw("dtype", tensor.I64))
 }
 
 func unsupportedIndex(e any) error {

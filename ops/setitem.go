@@ -23,7 +23,7 @@ var setitemOps = []*op.Def{
 
 // replacedWhole says that x[...] = value and x[:] = value read nothing of x.
 func replacedWhole(a op.Args) []op.TensorArg {
-	for _, entry := range a.Any(arg.Index).(op.Index) {
+	for _, entry := range assignedIndex(a) {
 		s, slice := entry.(op.Slice)
 		if entry != (op.Ellipsis{}) && entry != nil && !(slice && s == (op.Slice{})) {
 			return nil
@@ -40,11 +40,26 @@ func sampleSetitem(s *op.Sampler) []any {
 	return append(args, s.Tensor(-2, 2))
 }
 
+// assignedIndex is the index, where True alone is None: PyTorch copies into what it
+// makes then, as into a view, and leaves x[False] = value undone.
+func assignedIndex(a op.Args) op.Index {
+	index := a.Any(arg.Index).(op.Index)
+	if len(index) == 1 && index[0] == true {
+		return op.Index{nil}
+	}
+	return index
+}
+
+func isFalse(index op.Index) bool { return len(index) == 1 && index[0] == false }
+
 // setitem takes the view apart that the index makes, and puts it together
 // again around the value.
 func setitem(b op.Builder, a op.Args) []op.Value {
-	x := a.Value(arg.Input)
-	places := placesOf(b, x, a.Any(arg.Index).(op.Index))
+	x, index := a.Value(arg.Input), assignedIndex(a)
+	if isFalse(index) {
+		return vals(b.Clone(x))
+	}
+	places := placesOf(b, x, index)
 	stack := []op.Value{x}
 	for _, s := range places.steps {
 		stack = append(stack, s.view(b, stack[len(stack)-1]))
@@ -64,7 +79,7 @@ func setitem(b op.Builder, a op.Args) []op.Value {
 // assignThroughView writes x[index] = value as a copy into the view x[index];
 // tensors, lists and masks among the index make none.
 func assignThroughView(b op.Builder, a op.Args) (id string, args []any) {
-	index := a.Any(arg.Index).(op.Index)
+	index := assignedIndex(a)
 	if slices.ContainsFunc(index, picksElements) {
 		return "", nil
 	}
@@ -155,6 +170,10 @@ func placesOf(b op.Builder, x op.Value, index op.Index) places {
 			dim++
 		case nil:
 			p.steps = append(p.steps, newStep(dim))
+			dim++
+		case bool:
+			p.steps = append(p.steps, newStep(dim))
+			p.dims, p.tensors = append(p.dims, dim), append(p.tensors, whether(b, e))
 			dim++
 		case op.Ellipsis:
 			dim += rank - used

@@ -60,3 +60,28 @@ def test_getitem_integers():
 def test_getitem_outside():
     x = volume()
     return x[rows(3) + oneof(0, 2, 0, -1)]
+
+
+@autotest()
+def test_getitem_bool():
+    x = volume()
+    return torch.cat([x[True], x[False], x[None]]), x[:, True, 0], x[True, True, 1:], x[True, rows(4)], x[rows(4), :, True]
+
+
+@autotest()
+def test_setitem_bool():
+    x, y = volume() * 2, volume() * 2
+    x[1:][True] = random_tensor(ndim=0).to(torch.float64)
+    x[False] = random_tensor(ndim=1, dim0=7)
+    y[1, True, 0] = random_tensor(ndim=0)
+    y[False, 2] = 1.5
+    view = y[2:]
+    view[True, :, 1] = random_tensor(ndim=0)
+    return x, y
+
+
+@autotest(refusals=True)
+def test_setitem_bool_of_another_dtype():
+    x = volume() * 2
+    x[1:][oneof(True, (True, 0))] = random_tensor(ndim=0).to(torch.float64)
+    return x
