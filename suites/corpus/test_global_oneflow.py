@@ -120,6 +120,25 @@ def _test_random_like(test_case, placement, sbp):
     test_case.assertEqual(w.sbp, tuple(whole(sbp)))
 
 
+# The numbers are those of OneFlow 0.9.
+def _test_lamb(test_case, placement, sbp):
+    g = flow.tensor([[0.1, -0.2, 0.3], [0.4, -0.5, 0.6]]).to_global(placement, whole(sbp))
+    for options, want in [
+        ({"weight_decay": 0.1, "do_bias_correction": False}, [[0.15315358, -0.64874560, 1.63993025], [-0.09464309, 1.82921648, -1.08582783]]),
+        ({"weight_decay": 0.3, "adam_w_mode": False}, [[0.14632863, -0.64695096, 1.64662015], [-0.09759397, 1.81333566, -1.08882260]]),
+        ({"betas": (0.5, 0.8), "eps": 1e-2}, [[0.16840556, -0.65751427, 1.65370476], [-0.09823552, 1.84941137, -1.10020030]]),
+    ]:
+        x = flow.nn.Parameter(flow.tensor([[0.5, -1.0, 2.0], [0.25, 1.5, -0.75]]).to_global(placement, whole(sbp)))
+        lamb = flow.optim.LAMB([{"params": [x], "lr": 0.1, **options}])
+        for i in range(3):
+            (x * g * (i + 1)).sum().backward()
+            lamb.step()
+            lamb.zero_grad()
+        test_case.assertTrue(np.allclose(x.numpy(), want, 1e-5, 1e-5))
+    with test_case.assertRaises(RuntimeError):
+        flow.optim.LAMB([x], amsgrad=True)
+
+
 @autotest(n=1, auto_backward=False)
 def _test_scalar_logic(test_case, placement, sbp):
     x = random_tensor(2, 8, 16, low=-2, high=2, dtype=int).to_global(placement, sbp)
@@ -177,6 +196,12 @@ class TestGlobalOneFlow(flow.unittest.TestCase):
         for placement in all_placement():
             for sbp in all_sbp(placement, max_dim=2, except_partial_sum=True):
                 _test_random_like(test_case, placement, sbp)
+
+    @globaltest
+    def test_lamb(test_case):
+        for placement in all_placement():
+            for sbp in all_sbp(placement, max_dim=1):
+                _test_lamb(test_case, placement, sbp)
 
     @globaltest
     def test_scalar_logic(test_case):

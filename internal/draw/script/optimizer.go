@@ -18,11 +18,13 @@ import (
 // the operators that they are made of, since a program has no optimizers.
 type optimizer struct {
 	d       *draw
+	def     *optim.Def
 	o       *optim.Optimizer
 	symbols map[*optim.Param]*symbol
 	groups  *starlark.List // param_groups: what a test changes there holds for the next step
 	zero    *zero          // how a graph shards its states; nil: it does not
 	sharded map[*optim.Param]*spread
+	missed  map[*optim.Param]bool // had no gradient in a step
 }
 
 func (o *optimizer) String() string        { return o.o.Def.Name }
@@ -38,6 +40,11 @@ func (o *optimizer) AttrNames() []string {
 // made, not what it results in, and do_bias_correction, which PyTorch always does.
 var withoutEffect = map[string]bool{"contiguous_params": true, "do_bias_correction": true, "fused": true}
 
+// passesOver reports whether an option changes nothing that an optimizer results in.
+func passesOver(def *optim.Def, name string) bool {
+	return withoutEffect[name] && !(def == optim.LAMB() && name == "do_bias_correction")
+}
+
 // optimizing makes optimizers and schedules; nil for other calls.
 func (p path) optimizing(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	name := string(p[strings.LastIndexByte(string(p), '.')+1:])
@@ -45,6 +52,9 @@ func (p path) optimizing(t *starlark.Thread, args starlark.Tuple, kwargs []starl
 		return newSchedule(t, name, args, kwargs)
 	}
 	def := optim.Lookup(name)
+	if def == nil && p == "torch.optim.LAMB" {
+		def = optim.LAMB()
+	}
 	if def == nil || !strings.HasPrefix(string(p), "torch.optim.") {
 		return nil, nil
 	}
@@ -61,11 +71,11 @@ func (p path) optimizing(t *starlark.Thread, args starlark.Tuple, kwargs []starl
 	for _, kw := range kwargs {
 		if kw[0] == starlark.String("params") {
 			params = kw[1]
-		} else if name, _ := starlark.AsString(kw[0]); !withoutEffect[name] {
+		} else if name, _ := starlark.AsString(kw[0]); !passesOver(def, name) {
 			named = append(named, kw)
 		}
 	}
-	o := &optimizer{d: d, symbols: map[*optim.Param]*symbol{}, sharded: map[*optim.Param]*spread{}}
+	o := &optimizer{d: d, def: def, symbols: map[*optim.Param]*symbol{}, sharded: map[*optim.Param]*spread{}, missed: map[*optim.Param]bool{}}
 	specs, err := o.specs(params)
 	if err != nil {
 		return nil, err
@@ -152,7 +162,7 @@ func (o *optimizer) group(dict *starlark.Dict) (optim.GroupSpec, error) {
 				return spec, err
 			}
 			spec.Params = params
-		case withoutEffect[name]:
+		case passesOver(o.def, name):
 		case strings.HasPrefix(name, "clip_grad_"): // OneFlow's
 			return spec, lack("the option %s of an optimizer is not supported in test files", name)
 		default:
@@ -309,6 +319,9 @@ func (o *optimizer) step() error {
 			for _, p := range g.Params {
 				if err := o.read(p); err != nil {
 					return err
+				}
+				if o.missed[p] = o.missed[p] || p.Grad == nil; o.missed[p] && p.Grad != nil && o.def == optim.LAMB() {
+					return lack("LAMB counts the steps in which a parameter had no gradient")
 				}
 				if err := o.shardGradient(p); err != nil {
 					return err
