@@ -277,6 +277,20 @@ func (m *Module) Load(name string, v op.Value) error {
 	return nil
 }
 
+// Assign makes v the named parameter or buffer, as an assignment to m.weight does: the
+// entry takes its dtype and shape.
+func (m *Module) Assign(name string, v op.Value) error {
+	o, s := m.owner(name)
+	if s == nil {
+		return fmt.Errorf("%s has no state %q", m.Def.Name(), name)
+	}
+	i := slices.IndexFunc(o.slots, func(one Slot) bool { return one.Name == s.Name })
+	o.slots = slices.Clone(o.slots)
+	o.slots[i].DType, o.slots[i].Shape = v.DType(), slices.Clone(v.Shape())
+	o.values[s.Name] = v
+	return nil
+}
+
 // Conversion returns the dtype to which a method that every module has converts it.
 func Conversion(method string, args []any) (d tensor.DType, ok bool) {
 	switch {

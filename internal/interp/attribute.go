@@ -147,7 +147,7 @@ func (r *Run) setattr(c *program.Call) (*value, error) {
 	case target.module != nil && args[0] == nil && target.module.Drop(name):
 		return &value{}, nil
 	case target.module != nil && isVar:
-		if err := target.module.Load(name, v); err != nil {
+		if err := target.module.Assign(name, v); err != nil {
 			return nil, fmt.Errorf("%w: %v", errUnsupported, err)
 		}
 		return &value{}, nil
