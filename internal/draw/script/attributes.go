@@ -108,7 +108,7 @@ func isInstance(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 
 // className is the name of a class as a value.
 func className(v starlark.Value) string {
-	switch v := v.(type) {
+	switch v := asPath(v).(type) {
 	case *pyType:
 		return v.name
 	case path:
@@ -245,7 +245,7 @@ func hasAttr(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if !ok {
 		return nil, fmt.Errorf("hasattr: the name must be a string, not %s", a[1].Type())
 	}
-	switch x := a[0].(type) {
+	switch x := asPath(a[0]).(type) {
 	case *symbol:
 		has, err := x.has(name)
 		return starlark.Bool(has), err

@@ -477,7 +477,7 @@ func member(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 // inheritedFrom returns what instances of a class inherit from a base that no file
 // defines; nil for one that test files lack.
 func inheritedFrom(base starlark.Value) inherited {
-	switch base := base.(type) {
+	switch base := asPath(base).(type) {
 	case *pyType:
 		switch base.name {
 		case "object":

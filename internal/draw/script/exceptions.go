@@ -218,7 +218,7 @@ func exceptionNames(name string) []string {
 
 // exceptionName is the name of an exception's class, wherever it comes from.
 func exceptionName(class starlark.Value) string {
-	switch c := class.(type) {
+	switch c := asPath(class).(type) {
 	case *starlark.Builtin:
 		return c.Name()
 	case path:

@@ -222,9 +222,13 @@ func (f *follower) build(ref program.Ref, holder *spread) (*nn.Module, error) {
 		return m, nil
 	}
 	for _, slot := range m.State() {
-		v := op.Layout(op.Meta{DType: slot.DType, Shape: slot.Shape})
+		shape := slot.Shape
+		if s.shapes[slot.Name] != nil {
+			shape = s.shapes[slot.Name]
+		}
+		v := op.Layout(op.Meta{DType: slot.DType, Shape: shape})
 		if f.lies[v], err = f.slot(ref, slot.Name, holder); err == nil {
-			err = m.Load(slot.Name, v)
+			err = m.Assign(slot.Name, v)
 		}
 		if err != nil {
 			return nil, err

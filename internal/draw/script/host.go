@@ -54,6 +54,9 @@ func oneflow(name string) starlark.Value {
 	if functionals[name] {
 		return path("torch.nn.functional." + strings.Replace(name, "log_sigmoid", "logsigmoid", 1))
 	}
+	if name == "nn" {
+		return flowModules{"torch.nn"}
+	}
 	return path("torch." + name)
 }
 

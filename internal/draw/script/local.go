@@ -249,7 +249,7 @@ func (d *draw) isLocal(s *symbol) bool {
 		seen[ref] = true
 		if c.Target == "getattr" || strings.HasPrefix(c.Target, "Module.get_") {
 			held, _ := c.Args[0].(program.Ref)
-			local = d.symbols[held].kind != kindModule
+			local = d.symbols[held].kind != kindModule || d.ownState(held)
 		}
 		for _, a := range c.Args {
 			program.Refs(a, look)

@@ -131,14 +131,14 @@ func isSubclass(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	for _, base := range bases {
 		name := className(base)
-		of, isModule := a[0].(path)
+		of, isModule := asPath(a[0]).(path)
 		own := []string{className(a[0])}
 		if c, ok := a[0].(*class); ok {
 			if slices.Contains(c.order, asClass(base)) {
 				return starlark.True, nil
 			}
 			own = exceptionNames(className(c.base))
-			of, isModule = c.base.(path)
+			of, isModule = asPath(c.base).(path)
 		} else if exceptions[own[0]] != "" {
 			own = exceptionNames(own[0])
 		}

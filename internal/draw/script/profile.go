@@ -30,7 +30,7 @@ func makeProfile(_ *starlark.Thread, a arguments) (starlark.Value, error) {
 	if v := a.get("op"); v != nil {
 		target = str(v)
 	}
-	if p, ok := a.get("op").(path); ok {
+	if p, ok := asPath(a.get("op")).(path); ok {
 		target = string(p)
 	}
 	if method, ok := strings.CutPrefix(target, "torch.Tensor."); ok {

@@ -154,7 +154,7 @@ func (p *parametrize) set(i int, v starlark.Value) (parameterSet, error) {
 }
 
 func parameterID(name string, i int, v starlark.Value) string {
-	switch v := v.(type) {
+	switch v := asPath(v).(type) {
 	case starlark.String, starlark.Int, starlark.Float, starlark.Bool, starlark.NoneType:
 		return str(v)
 	case *starlark.Function:

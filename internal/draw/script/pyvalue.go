@@ -79,7 +79,7 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 }
 
 func pathOf(v starlark.Value) string {
-	switch v := v.(type) {
+	switch v := asPath(v).(type) {
 	case path:
 		return string(v)
 	case *pyType:

@@ -216,6 +216,9 @@ func (d *draw) toGlobalOf(s *symbol, name string, args starlark.Tuple, kwargs []
 		}
 	}
 	if s.kind == kindModule {
+		if err := d.assembleOwn(s, &at); err != nil {
+			return nil, err
+		}
 		_, err := d.record(c)
 		s.spread, s.entries = &at, nil
 		return s, err

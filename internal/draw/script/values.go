@@ -298,10 +298,12 @@ type symbol struct {
 	mode     starlark.Value // of a module: what it was trained with last; nil for its default
 	// attribute says that it is an attribute of another value.
 	attribute bool
-	hooks     hooks   // of a module
-	side      string  // "pytorch" or "oneflow" where it is one side's alone
-	spread    *spread // over ranks; nil: it is local
-	local     *symbol // what each rank has, where they are taken for pieces or summands of it
+	hooks     hooks            // of a module
+	side      string           // "pytorch" or "oneflow" where it is one side's alone
+	spread    *spread          // over ranks; nil: it is local
+	own       bool             // of a module: each rank's own, which no utility places
+	shapes    map[string][]int // of such a module over ranks: those of what it holds
+	local     *symbol          // what each rank has, where they are taken for pieces or summands of it
 }
 
 type symbolKind uint8
