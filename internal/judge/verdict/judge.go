@@ -509,6 +509,16 @@ func (j *judge) compares(at backend.Place) bool {
 	return true
 }
 
+// Sides are the tensors of a place on both sides as they are compared: a gradient of the
+// second order that is missing on one of them is zeros there. Nil where there is none.
+func Sides(reference, candidate *backend.Outcome, w Where) (want, got *tensor.Tensor) {
+	want, got = At(reference, w), At(candidate, w)
+	if w.Part.IsSecond() {
+		want, got = orZeros(want, got), orZeros(got, want)
+	}
+	return want, got
+}
+
 // orZeros returns t, or zeros like other where there is none: a gradient of the
 // second order that does not exist is one that vanishes.
 func orZeros(t, other *tensor.Tensor) *tensor.Tensor {

@@ -46,7 +46,7 @@ func Of(r *verdict.Record) *Field {
 	if d.Diff.Rule != compare.Distance && d.Diff.Rule != compare.NonFinite {
 		return nil
 	}
-	want, got := verdict.At(r.Reference, d.Where), verdict.At(r.Outcome, d.Where)
+	want, got := verdict.Sides(r.Reference, r.Outcome, d.Where)
 	if want == nil || got == nil || want.Len() == 0 || want.Len() > mostElements || want.DType() != got.DType() || !slices.Equal(want.Shape(), got.Shape()) {
 		return nil
 	}

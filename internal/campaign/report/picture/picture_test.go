@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
 	"plumb/tensor"
 )
 
@@ -94,5 +96,20 @@ func TestSVG(t *testing.T) {
 	}
 	if at := odd.Unlike(5); len(at) != 2 {
 		t.Errorf("%d elements are not finite on one side, want 2: %v", len(at), at)
+	}
+}
+
+// TestMissingSecondGradient: one that a side does not have is drawn as the zeros that it
+// was compared as.
+func TestMissingSecondGradient(t *testing.T) {
+	at := backend.Place{Part: backend.PartSecondGrad, Owner: "x"}
+	want := tensor.New(tensor.F32, 2)
+	want.Set(1, 3)
+	r := &verdict.Record{
+		Reference: &backend.Outcome{Slots: []backend.Slot{{Place: at, Tensor: want}}}, Outcome: &backend.Outcome{},
+		Verdict: &verdict.Verdict{Differences: []verdict.Difference{{Where: verdict.Where{Part: at.Part, Name: at.Owner}, Diff: compare.Diff{Rule: compare.Distance}}}},
+	}
+	if f := Of(r); f == nil || f.Over != 1 || f.Want[1] != 3 || f.Got[1] != 0 {
+		t.Errorf("%+v", f)
 	}
 }
