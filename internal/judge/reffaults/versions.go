@@ -97,16 +97,6 @@ F.cross_entropy(x, x).isinf().item() and near(F.cross_entropy(x.double(), x.doub
 F.grid_sample(x, at, mode="nearest", align_corners=False).item() == 0`,
 }, {
 	Reference: "torch >=2.9",
-	Target:    "grid_sample",
-	Kinds:     values,
-	DType:     tensor.F16,
-	When:      func(p *program.Program) bool { return keyword(p, "mode") == "nearest" },
-	Reason:    "the place in the image is computed in float16, so that another element may be the nearest",
-	Proof: `x, at = torch.arange(20.).view(1, 1, 1, 20).half(), torch.tensor([[[[-0.2003173828125, 0.]]]]).half()
-read = lambda x, at: F.grid_sample(x, at, mode="nearest", align_corners=False).item()
-read(x, at) == 8 and read(x.double(), at.double()) == 7`,
-}, {
-	Reference: "torch >=2.9",
 	Target:    "conv3d",
 	Kinds:     grads,
 	DType:     tensor.F16,
@@ -281,4 +271,25 @@ func smallEps(p *program.Program) bool {
 			return kw.Name == "eps" && (ok && v <= 0 || whole && n <= 0)
 		})
 	})
+}
+
+// halfPlaces are images of half types read at places of that type.
+var halfPlaces = halves(func(d tensor.DType) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch >=2.9",
+		Target:    "grid_sample",
+		Kinds:     slices.Concat(values, grads),
+		DType:     d,
+		Reason:    "the place in the image is computed in " + d.String() + ", a twentieth of an element off or more: neighbours are weighted by another distance, or another element is the nearest",
+		Proof: strings.ReplaceAll(`x = torch.zeros(1, 1, 1, 100, dtype=torch.HALF)
+x[..., 74] = 1
+x.requires_grad_()
+y = F.grid_sample(x, torch.tensor([[[[0.484375, 0.]]]], dtype=torch.HALF), align_corners=False)
+y.backward(torch.ones_like(y))
+abs(y.item() - 0.71875) > 0.03 and abs(x.grad[..., 74].item() - 0.71875) > 0.03`, "HALF", d.String()),
+	}
+})
+
+func halves(f func(tensor.DType) verdict.KnownFault) []verdict.KnownFault {
+	return []verdict.KnownFault{f(tensor.F16), f(tensor.BF16)}
 }

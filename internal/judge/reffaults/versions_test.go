@@ -1,0 +1,37 @@
+package reffaults
+
+import (
+	"slices"
+	"testing"
+
+	"plumb/backend"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// TestHalfPlaces: images that are read between their elements are excused like
+// those of which the nearest is read, in half types alone.
+func TestHalfPlaces(t *testing.T) {
+	for _, c := range []struct {
+		dtype tensor.DType
+		known bool
+	}{{tensor.F16, true}, {tensor.BF16, true}, {tensor.F32, false}} {
+		for _, mode := range []string{"bilinear", "nearest", "bicubic"} {
+			p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\n"+
+				"x = tensor((1, 1, 2, 2), "+"torch."+c.dtype.String()+", [0.0, 1.0, 2.0, 3.0])\ng = tensor((1, 1, 1, 2), "+"torch."+c.dtype.String()+", [0.0, 0.5])\n"+
+				"y = torch.nn.functional.grid_sample(x, g, mode=\""+mode+"\")\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kind := range []verdict.Kind{verdict.Kind(backend.PartValue), verdict.Kind(backend.PartGrad)} {
+				found := slices.ContainsFunc(Faults, func(f verdict.KnownFault) bool {
+					return f.Target == "grid_sample" && (f.DType == tensor.Invalid || f.DType == c.dtype) && slices.Contains(f.Kinds, kind) && (f.When == nil || f.When(p))
+				})
+				if found != c.known {
+					t.Errorf("%s of %s in %s: known is %t", kind, mode, c.dtype, found)
+				}
+			}
+		}
+	}
+}
