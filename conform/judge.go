@@ -30,8 +30,9 @@ func judging(reference string) judge.Config {
 
 // withoutOracle judges a case of which the reference cannot be asked for the
 // truth. Where a large one differs by more than PyTorch's default tolerance, the
-// config's own tolerance stands in for the analysis.
-func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
+// config's own tolerance stands in for the analysis, and elements beyond that are
+// analysed alone.
+func withoutOracle(j *judge.Judge, c *judge.Case, q *baseline.Question) *verdict.Verdict {
 	c.Policy.CanAskReference = false
 	if baseline.Elements(q.Job, q.Ref) <= analysed {
 		return c.Verdict(nil)
@@ -40,7 +41,9 @@ func withoutOracle(c *judge.Case, q *baseline.Question) *verdict.Verdict {
 	v := c.Verdict(nil)
 	if v.Word == verdict.Misaligned && v.Arguable() {
 		c.Policy.RTol, c.Policy.ATol = &q.Entry.RTol, &q.Entry.ATol
-		v = c.Verdict(nil)
+		if v = c.Verdict(nil); v.Word == verdict.Misaligned {
+			v = bounded(j, c, q, v)
+		}
 	}
 	return v
 }

@@ -179,7 +179,7 @@ func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
 func (k *Kit) byClass(q *baseline.Question) *verdict.Verdict {
 	c := k.judge.Case(q.Job, q.Ref, q.Cand)
 	if q.Truth == nil {
-		return withoutOracle(c, q)
+		return withoutOracle(k.judge, c, q)
 	}
 	v := c.Verdict(nil)
 	if !v.Arguable() {

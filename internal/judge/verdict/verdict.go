@@ -128,6 +128,22 @@ type Difference struct {
 	exact *tensor.Tensor // the truth, as far as it is known; of the first difference only
 }
 
+// Beyond are the elements that are beyond the limit, none where another rule than
+// that of the distance is broken.
+func (d *Difference) Beyond(want, got *tensor.Tensor) []int {
+	if d.Diff.Rule != compare.Distance {
+		return nil
+	}
+	over := compare.Over(want, got, d.Limit)
+	var all []int
+	for i := range want.Len() {
+		if over(i) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // Margin says how near its limit one passed or failed comparison came.
 type Margin struct {
 	Part   backend.Part   `json:"part"`
