@@ -293,3 +293,38 @@ abs(y.item() - 0.71875) > 0.03 and abs(x.grad[..., 74].item() - 0.71875) > 0.03`
 func halves(f func(tensor.DType) verdict.KnownFault) []verdict.KnownFault {
 	return []verdict.KnownFault{f(tensor.F16), f(tensor.BF16)}
 }
+
+// overflownOrders are the gradients of norms in float16 by elements whose power
+// overflows on the way.
+var overflownOrders = each([]string{"norm", "vector_norm"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		DType:     tensor.F16,
+		Kinds:     grads,
+		Rule:      compare.NonFinite,
+		When:      powerOverflows,
+		Reason:    "the gradient of order p is computed in float16 from |x|^(p - 1), which overflows, so that it is infinite or NaN: it is (|x| / norm)^(p - 1)",
+		Proof: of(target, `f = torch.norm if "TARGET" == "norm" else torch.linalg.vector_norm
+x = torch.tensor([0.01, 1.], dtype=torch.half, requires_grad=True)
+y = x.detach().double().requires_grad_()
+f(x, -2).backward()
+f(y, -2).backward()
+near(y.grad[0], 1, 0.001) and not x.grad[0].isfinite().item()`),
+	}
+})
+
+// powerOverflows reports a norm of order p of elements of which one has a power of
+// p − 1 beyond float16.
+func powerOverflows(p *program.Program) bool {
+	order := math.NaN()
+	for _, name := range []string{"p", "ord"} {
+		switch v := argument(p, 1, name).(type) {
+		case int64:
+			order = float64(v)
+		case float64:
+			order = v
+		}
+	}
+	return !math.IsInf(order, 0) && anyElement(p, 0, func(v float64) bool { return v != 0 && math.Pow(math.Abs(v), order-1) > 65504 })
+}

@@ -35,3 +35,29 @@ func TestHalfPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestPowerOverflows: of an order and elements whose power is in float16's range
+// nothing is known.
+func TestPowerOverflows(t *testing.T) {
+	for _, c := range []struct {
+		element, call string
+		want          bool
+	}{
+		{"0.01", "torch.norm(x, p=-2, dim=-1)", true},
+		{"0.01", "torch.norm(x, -2.0)", true},
+		{"300.0", "torch.linalg.vector_norm(x, ord=3)", true},
+		{"0.1", "torch.norm(x, p=-2, dim=-1)", false},
+		{"0.0", "torch.norm(x, p=-2, dim=-1)", false},
+		{"0.01", "torch.norm(x, p=2, dim=-1)", false},
+		{"0.01", "torch.norm(x, p=float(\"-inf\"))", false},
+		{"0.01", "torch.norm(x)", false},
+	} {
+		p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\nx = tensor((2,), torch.float16, ["+c.element+", 1.0], requires_grad=True)\ny = "+c.call+"\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := powerOverflows(p); got != c.want {
+			t.Errorf("%s of %s: %t, want %t", c.call, c.element, got, c.want)
+		}
+	}
+}
