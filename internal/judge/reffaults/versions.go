@@ -328,3 +328,35 @@ func powerOverflows(p *program.Program) bool {
 	}
 	return !math.IsInf(order, 0) && anyElement(p, 0, func(v float64) bool { return v != 0 && math.Pow(math.Abs(v), order-1) > 65504 })
 }
+
+// sharedMaxima are the gradients of elements that are the largest of several windows.
+var sharedMaxima = slices.Concat(halfMaxima(tensor.F16, "2048"), halfMaxima(tensor.BF16, "256"))
+
+func halfMaxima(d tensor.DType, large string) []verdict.KnownFault {
+	return each([]string{"max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"}, func(target string) verdict.KnownFault {
+		return verdict.KnownFault{
+			Reference: sumsSince(target, d),
+			Target:    target,
+			DType:     d,
+			Kinds:     grads,
+			Rule:      compare.Distance,
+			Reason:    "the gradient is summed in " + d.String() + " over the windows of which an element is the largest",
+			Proof: strings.NewReplacer("TARGET", target, "HALF", d.String(), "LARGE", large).Replace(`n, adapts = int("TARGET"[-2]), "TARGET".startswith("adaptive")
+x = torch.zeros([1, 1] + [1] * (n - 1) + [1 if adapts else 5], dtype=torch.HALF)
+x[..., x.shape[-1] // 2] = 1
+x.requires_grad_()
+y = F.TARGET(x, [1] * (n - 1) + [3]) if adapts else F.TARGET(x, [1] * (n - 1) + [3], 1)
+y.backward(torch.tensor([LARGE., 1., 1.], dtype=torch.HALF).view_as(y))
+x.grad.max().item() == LARGE`),
+		}
+	})
+}
+
+// sumsSince are the versions with a kernel of a pool in a half type: 1.13 has those of
+// bfloat16, but for volumes.
+func sumsSince(target string, d tensor.DType) string {
+	if d == tensor.BF16 && !strings.HasSuffix(target, "3d") {
+		return "torch"
+	}
+	return "torch >=2.9"
+}

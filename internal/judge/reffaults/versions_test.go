@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"plumb/backend"
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -58,6 +59,30 @@ func TestPowerOverflows(t *testing.T) {
 		}
 		if got := powerOverflows(p); got != c.want {
 			t.Errorf("%s of %s: %t, want %t", c.call, c.element, got, c.want)
+		}
+	}
+}
+
+// TestSharedMaxima: pools of half types sum their gradients, and nothing else of them
+// is known.
+func TestSharedMaxima(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		dtype  tensor.DType
+		kind   backend.Part
+		want   bool
+	}{
+		{"adaptive_max_pool3d", tensor.F16, backend.PartGrad, true},
+		{"max_pool2d", tensor.BF16, backend.PartGrad, true},
+		{"adaptive_max_pool3d", tensor.F16, backend.PartValue, false},
+		{"adaptive_max_pool3d", tensor.F32, backend.PartGrad, false},
+		{"adaptive_avg_pool3d", tensor.F16, backend.PartGrad, false},
+	} {
+		got := slices.ContainsFunc(Faults, func(f verdict.KnownFault) bool {
+			return f.Target == c.target && f.DType == c.dtype && f.Rule == compare.Distance && slices.Contains(f.Kinds, verdict.Kind(c.kind))
+		})
+		if got != c.want {
+			t.Errorf("%s of %s in %s: %t, want %t", c.kind, c.target, c.dtype, got, c.want)
 		}
 	}
 }
