@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -16,6 +18,7 @@ import (
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/finding"
 	"plumb/internal/find/shrink"
+	"plumb/internal/judge/verdict"
 )
 
 // conformFindings makes findings of the failing cases of a conformance run: those
@@ -87,19 +90,61 @@ func (f *conformFindings) findings(ctx context.Context, r *conformRun, errs io.W
 		})
 	}
 	all = finding.Cluster(all)
-	for _, one := range all {
-		if f.dir == "none" {
-			break
-		}
-		if err := f.bundle(ctx, r, one); err != nil {
+	if f.dir == "none" {
+		return all
+	}
+	until := time.Now().Add(provingTime)
+	for _, one := range slowLast(all) {
+		if err := f.bundle(ctx, r, one, time.Until(until)); err != nil {
 			fmt.Fprintf(errs, "plumb: the bundle of %s: %v\n", one.ID, err)
 		}
 	}
 	return all
 }
 
-// bundle writes a finding's bundle and runs it in fresh processes.
-func (f *conformFindings) bundle(ctx context.Context, r *conformRun, one *finding.Finding) error {
+// provingTime is what the proofs of a run take together: what it has found is to be
+// told, and plumb repro proves a bundle at any time.
+const provingTime = 2 * time.Minute
+
+// proofRuns is how often a bundle is run.
+const proofRuns = 3
+
+// slowLast are the findings, those last of which each proof takes a case's whole time.
+func slowLast(all []*finding.Finding) []*finding.Finding {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *finding.Finding) int {
+		switch x, y := timedOut(a), timedOut(b); {
+		case x == y:
+			return 0
+		case y:
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+func timedOut(one *finding.Finding) bool {
+	return one.Result.Record.Verdict.Word == verdict.Timeout
+}
+
+// prove runs a bundle in fresh processes, for no longer than what is left.
+func prove(ctx context.Context, b *bundle.Bundle, one *finding.Finding, limit, left time.Duration) (bundle.Proof, error) {
+	p := bundle.Proof{State: bundle.Unproved}
+	switch {
+	case timedOut(one) && proofRuns*limit > left:
+		p.Reason = fmt.Sprintf("%d runs would take the time limit of a case each, %v", proofRuns, limit)
+	case left <= 0:
+		p.Reason = fmt.Sprintf("the proofs before took %v", provingTime)
+	default:
+		return b.Prove(ctx, bundle.ProveOptions{Runs: proofRuns, Within: left})
+	}
+	return p, nil
+}
+
+// bundle writes a finding's bundle and runs it in fresh processes, for no longer than
+// what is left.
+func (f *conformFindings) bundle(ctx context.Context, r *conformRun, one *finding.Finding, left time.Duration) error {
 	dir, err := findingsDir(f.dir)
 	if err != nil {
 		return err
@@ -119,7 +164,7 @@ func (f *conformFindings) bundle(ctx context.Context, r *conformRun, one *findin
 		return err
 	}
 	one.Bundle = b.Dir
-	proof, err := b.Prove(ctx, bundle.ProveOptions{})
+	proof, err := prove(ctx, b, one, r.timeout, left)
 	if err == nil {
 		err = b.SetProof(proof)
 	}

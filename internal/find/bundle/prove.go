@@ -45,6 +45,7 @@ func (p Proof) String() string {
 type ProveOptions struct {
 	Runs    int           // 0 means 3
 	Timeout time.Duration // of one run; 0 means twice a case's and half a minute
+	Within  time.Duration // of all runs together; 0 means as long as they take
 	// Command returns what is run for the bundle in a folder; nil means
 	// Candidate. Its exit code is 1 where misaligned, 0 where not.
 	Command func(b *Bundle, dir string) []string
@@ -80,11 +81,19 @@ func (b *Bundle) Prove(ctx context.Context, o ProveOptions) (Proof, error) {
 		o.Command = Candidate
 	}
 	var p Proof
+	started := time.Now()
 	for p.Runs < o.Runs {
 		if err := ctx.Err(); err != nil {
 			return p, err
 		}
-		r := run(ctx, o.Command(b, dir), o)
+		each := o
+		if left := o.Within - time.Since(started); o.Within > 0 && left < o.Timeout {
+			each.Timeout = max(left, 0)
+		}
+		r := run(ctx, o.Command(b, dir), each)
+		if r.late && each.Timeout < o.Timeout && p.Runs > 0 {
+			break // what the runs before have shown stands
+		}
 		p.Runs++
 		switch {
 		case r.misaligned || r.crashed && b.m.Place.Mode == byEnding:
@@ -154,6 +163,7 @@ type ran struct {
 	misaligned bool
 	crashed    bool   // so that it could not say what it found
 	unable     string // why it could not tell
+	late       bool   // because it did not end in time
 	output     string
 }
 
@@ -170,7 +180,8 @@ func run(ctx context.Context, argv []string, o ProveOptions) ran {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		r.unable = fmt.Sprintf("%s did not end within %v", argv[0], o.Timeout)
+		r.late = true
+		r.unable = fmt.Sprintf("%s did not end within %v", argv[0], o.Timeout.Round(time.Millisecond))
 	case err == nil:
 	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		r.misaligned = true

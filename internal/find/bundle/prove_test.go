@@ -22,7 +22,7 @@ import (
 const actAs = "PLUMB_TEST_ACT_AS"
 
 func init() {
-	act, counter, ok := strings.Cut(os.Getenv(actAs), " ")
+	act, counter, ok := strings.Cut(os.Getenv(actAs), ": ")
 	if !ok {
 		return
 	}
@@ -38,7 +38,10 @@ func init() {
 	if act == "second" && len(runs) == 2 {
 		code = 1
 	}
-	if act == "hang" {
+	if act == "then hang" && len(runs) == 1 {
+		os.Exit(1)
+	}
+	if strings.HasSuffix(act, "hang") {
 		time.Sleep(time.Minute)
 	}
 	os.Exit(code)
@@ -60,7 +63,7 @@ func TestProve(t *testing.T) {
 		counter := filepath.Join(t.TempDir(), "runs")
 		p, err := b.Prove(t.Context(), bundle.ProveOptions{
 			Command: func(_ *bundle.Bundle, dir string) []string { return []string{self, dir} },
-			Env:     []string{actAs + "=" + act + " " + counter},
+			Env:     []string{actAs + "=" + act + ": " + counter},
 			Timeout: map[bool]time.Duration{true: 300 * time.Millisecond}[act == "hang"],
 		})
 		if err != nil || p.String() != want.text || !strings.Contains(p.Reason, want.reason) || (p.Reason == "") != (want.reason == "") {
@@ -68,6 +71,30 @@ func TestProve(t *testing.T) {
 		}
 		if act == "misaligned" && p.Output != "this is run 3" {
 			t.Errorf("the output is %q", p.Output)
+		}
+	}
+}
+
+// TestProveWithin: a run that is cut off because all together take too long leaves
+// what those before it have shown.
+func TestProveWithin(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for act, want := range map[string]struct{ text, reason string }{
+		"then hang": {"reproduced 1/1", ""},
+		"hang":      {"unproved", "did not end within"},
+	} {
+		b, started := written(t), time.Now()
+		counter := filepath.Join(t.TempDir(), "runs")
+		p, err := b.Prove(t.Context(), bundle.ProveOptions{
+			Command: func(_ *bundle.Bundle, dir string) []string { return []string{self, dir} },
+			Env:     []string{actAs + "=" + act + ": " + counter},
+			Within:  time.Second,
+		})
+		if err != nil || p.String() != want.text || !strings.Contains(p.Reason, want.reason) || time.Since(started) > 20*time.Second {
+			t.Errorf("%s: %+v, %v after %v", act, p, err, time.Since(started))
 		}
 	}
 }
