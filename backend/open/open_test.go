@@ -53,7 +53,7 @@ func TestSpecs(t *testing.T) {
 
 // TestMisspeltDevice: what native lacks is told when it is asked for.
 func TestMisspeltDevice(t *testing.T) {
-	for spec, says := range map[string]string{"native@simm": `no device "simm"; there are cpu, sim`, "native@sim:global": `native@sim has no mode "global"`, "native:gloobal": "eager"} {
+	for spec, says := range map[string]string{"native@simm": `no device "simm"; there are cpu, sim`, "native@sim:jit": `has no mode "jit"`, "native:gloobal": "eager"} {
 		_, err := (&Set{Table: ops.Table()}).Opener(t.Context(), spec)
 		var wrong *Error
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {

@@ -10,7 +10,6 @@ import plumb_group
 import plumb_subject
 from plumb_names import Unsupported
 
-
 # Checks that fail for a tensor without a batch, or a vector; what was checked is told by the place alone.
 RANKS = re.compile(r"\(\d vs \d\) .*InferTensorDesc4(?:Conv|DeConv|Matmul)\b|.*size mismatch, got 1, (\d+) x \d+, \1\b", re.DOTALL)
 
@@ -47,8 +46,7 @@ class OneFlow(plumb_subject.Adapter):
     table = plumb_subject.table("oneflow.json")
     gaps = (
         "Cannot find the kernel", "There is no kernel registered", "The gradient function for op", "Numpy data type",
-        "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed",
-        "for now oneflow", "Tensor dim should ==", "must match the size of target",
+        "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed", "for now oneflow", "Tensor dim should ==", "must match the size of target",
         "is only implemented on", "Can only calculate the mean of floating types", ".vs k", "For integral input tensors",
         "Error(s) in loading state_dict", "mut_grad_fn_node().get() != nullptr", "has been released",  # of what is not used, or was used up
     )
