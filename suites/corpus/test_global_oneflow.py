@@ -157,12 +157,31 @@ def _test_out_of_range(test_case, placement):
         flow.ones(8).check_meta_consistency()
 
 
+def _test_eye(test_case, placement, sbp):
+    n = random(1, 5).to(int).value() * 8
+    m = random(1, 5).to(int).value() * 8
+    x = torch.eye(n, m)
+    x.oneflow = flow.tensor(
+        x.pytorch.cpu().detach().numpy(),
+        requires_grad=x.pytorch.requires_grad,
+        placement=placement,
+        sbp=sbp,
+    )
+    return x
+
+
 class TestGlobalOneFlow(flow.unittest.TestCase):
     @globaltest
     def test_broadcast_like(test_case):
         for placement in all_placement():
             for sbp in all_sbp(placement, max_dim=2):
                 _test_broadcast_like(test_case, placement, sbp)
+
+    @globaltest
+    def test_eye(test_case):
+        for placement in all_placement():
+            for sbp in all_sbp(placement, max_dim=2, except_partial_sum=True):
+                autotest(n=1, auto_backward=False)(_test_eye)(test_case, placement, sbp)
 
     @globaltest
     def test_reshape_like(test_case):

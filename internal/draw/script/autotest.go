@@ -288,6 +288,22 @@ func notADecorator(_ *starlark.Thread, b *starlark.Builtin, _ starlark.Tuple, _ 
 	return nil, fmt.Errorf("@%s is a decorator without arguments", b.Name())
 }
 
+// Name is that of the decorator, which is called in autotest(n=1)(f).
+func (*autotest) Name() string { return "autotest" }
+
+// CallInternal decorates a function that has been defined before.
+func (a *autotest) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 1 && len(kwargs) == 0 {
+		switch f := args[0].(type) {
+		case *starlark.Function:
+			return &decorated{fn: f, auto: a}, nil
+		case *decorated:
+			return &decorated{f.fn, a, f.global}, nil
+		}
+	}
+	return nil, fmt.Errorf("autotest(…) decorates one function")
+}
+
 // decorated is a test function as its module sees it: a test that is called by
 // another one runs there.
 type decorated struct {

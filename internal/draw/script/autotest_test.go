@@ -119,6 +119,27 @@ func TestTestsThatCallTests(t *testing.T) {
 	}
 }
 
+// TestAutotestIsCalled: the decorator decorates a function that was defined before.
+func TestAutotestIsCalled(t *testing.T) {
+	f := load(t, `import unittest
+def _test_sum(test_case, ndim):
+    return random_tensor(ndim=ndim).sum()
+
+class TestIt(unittest.TestCase):
+    def test_all(test_case):
+        for ndim in [1, 2]:
+            autotest(n=3, rtol=0.25)(_test_sum)(test_case, ndim)
+`)
+	if len(f.Tests()) != 1 {
+		t.Fatal(f.Tests())
+	}
+	test := f.Tests()[0]
+	p, err := test.Draw(choice.New(1), Env{Signatures: toySigs, Index: 1})
+	if err != nil || test.Calls != 2 || test.Options.N != 6 || len(p.Inputs[0].Shape) != 2 || p.RTol == nil || *p.RTol != 0.25 {
+		t.Error(err, test.Calls, test.Options.N, p)
+	}
+}
+
 // TestGlobalTensors: what tests of global tensors say becomes calls of to_global.
 func TestGlobalTensors(t *testing.T) {
 	f := load(t, `

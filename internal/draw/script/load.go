@@ -25,7 +25,7 @@ type loader struct {
 }
 
 func newLoader(f *File) *loader {
-	return &loader{file: f, wrapped: map[string]bool{}, lines: map[string]int{}, fixtures: fixtures{}}
+	return &loader{file: f, wrapped: map[string]bool{"autotest": true}, lines: map[string]int{}, fixtures: fixtures{}}
 }
 
 // autotest is what @autotest(…) gives.

@@ -67,3 +67,12 @@ func (s *symbol) copies(ref program.Ref) bool {
 	}
 	return s != nil
 }
+
+// standsFor reports whether a side may have the value in the place of what both have:
+// one that was moved, or made anew of equal elements.
+func (s *symbol) standsFor(both *symbol) (bool, error) {
+	if s.copies(both.ref) || s.kind != kindTensor || both.kind != kindTensor {
+		return s.copies(both.ref), nil
+	}
+	return sameArrays(s.d.thread, s, both, true)
+}

@@ -416,10 +416,16 @@ func (s *symbol) SetKey(k, v starlark.Value) error {
 
 // SetField is x.name = v.
 func (s *symbol) SetField(name string, v starlark.Value) error {
-	if of, ok := v.(*symbol); ok && (name == "pytorch" || name == "oneflow") && of.copies(s.ref) { // both sides are one program
-		*s = *of
-		s.side = ""
-		return nil
+	if of, ok := v.(*symbol); ok && (name == "pytorch" || name == "oneflow") { // both sides are one program
+		same, err := of.standsFor(s)
+		if err != nil {
+			return err
+		}
+		if same {
+			*s = *of
+			s.side = ""
+			return nil
+		}
 	}
 	s.entries = nil
 	_, err := s.d.call("setattr", nil, starlark.Tuple{s, starlark.String(name), v}, nil)
