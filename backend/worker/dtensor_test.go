@@ -12,14 +12,21 @@ import (
 	"plumb/program"
 )
 
-// TestDTensor: cases over the ranks of a mesh give values and gradients as calls on
-// whole tensors do, modules with their parameters replicated.
+// TestDTensor: cases over the ranks of a mesh, of this process or a process each, give
+// values and gradients as calls on whole tensors do, modules with their parameters
+// replicated.
 func TestDTensor(t *testing.T) {
-	w := transforming(t)
-	if !slices.Contains(w.Info().Modes, "dtensor") {
-		t.Skip("needs a PyTorch with LocalTensorMode, such as 2.15")
+	for mode, seeds := range map[string]int64{"dtensor": 6, "dtensor-gloo": 2, "dtensor-gloo-2x2": 1} {
+		t.Run(mode, func(t *testing.T) { testDTensor(t, mode, seeds) })
 	}
-	ranks, err := w.In("dtensor")
+}
+
+func testDTensor(t *testing.T, mode string, seeds int64) {
+	w := transforming(t)
+	if !slices.Contains(w.Info().Modes, mode) {
+		t.Skip("needs a PyTorch with LocalTensorMode, such as 2.15, or with gloo")
+	}
+	ranks, err := w.In(mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +53,7 @@ func TestDTensor(t *testing.T) {
 				call("y", "torch.relu", ref("p")).back("y", program.Fill{})
 		},
 	} {
-		for seed := range int64(6) {
+		for seed := range seeds {
 			whole, shared := make(seed), make(seed)
 			whole.p.Seed, shared.p.Seed = uint64(seed), uint64(seed)
 			want, job := runOK(t, w, whole), shared.job()
@@ -60,7 +67,7 @@ func TestDTensor(t *testing.T) {
 		"need not share its memory": new(builder).in("x", x, false).call("y", "Tensor.mul_", ref("x"), 2.0),
 		"DTensor: aten.bincount":    new(builder).in("x", x, false).call("y", "torch.bincount", ref("x")),
 	} {
-		if out := inTransform(t, w, "dtensor", b); out.Status != backend.Unsupported || !strings.Contains(out.Message, reason) {
+		if out := inTransform(t, w, mode, b); out.Status != backend.Unsupported || !strings.Contains(out.Message, reason) {
 			t.Errorf("%s %s, want %s", out.Status, out.Message, reason)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // TorchModes are the modes that Plumb's own worker may have: calls one by one,
 // PyTorch's own graphs and its function transforms. Which of them there are
 // depends on its version.
-var TorchModes = []string{backend.Eager, "jit.trace", "jit.script", "fx", "compile", "export", "functional", "vmap", "dtensor"}
+var TorchModes = []string{backend.Eager, "jit.trace", "jit.script", "fx", "compile", "export", "functional", "vmap", "dtensor", "dtensor-gloo", "dtensor-gloo-3", "dtensor-gloo-4", "dtensor-gloo-2x2"}
 
 var _ backend.Modal = (*Worker)(nil)
 

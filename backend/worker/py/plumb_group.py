@@ -56,15 +56,15 @@ class Group:
     key = ranks = sources = None
 
     @classmethod
-    def of(cls, framework, mesh, memory_fd, until):
+    def of(cls, module, mesh, memory_fd, until):
         """Returns the group of a mesh, started where another runs."""
         if cls.ranks is None or cls.key != mesh:
             cls.close()
-            cls.start(framework, mesh, memory_fd, until)
+            cls.start(module, mesh, memory_fd, until)
         return cls
 
     @classmethod
-    def start(cls, framework, mesh, memory_fd, until):
+    def start(cls, module, mesh, memory_fd, until):
         world = 1
         for n in mesh:
             world *= n
@@ -80,7 +80,7 @@ class Group:
         for rank in range(world):
             there, ours = os.pipe(), os.pipe()
             env = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(world), RANK=str(rank), LOCAL_RANK=str(rank))
-            args = [sys.executable, os.path.join(cls.sources, "plumb_rank.py"), framework, json.dumps(mesh)]
+            args = [sys.executable, os.path.join(cls.sources, "plumb_rank.py"), module, json.dumps(mesh)]
             fds = [there[0], ours[1], memory_fd, marks]
             process = subprocess.Popen(args + [str(fd) for fd in fds], env=env, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=sys.stderr)
             os.close(there[0])
@@ -175,8 +175,9 @@ atexit.register(Group.close)
 
 
 class Forwarded:
-    """One case, which the ranks run."""
+    """One case, which the ranks run, each as the module says."""
 
+    module = None
     elapsed = cpu = call = 0
 
     def __init__(self, adapter, targets, memory, case):
@@ -185,7 +186,7 @@ class Forwarded:
     def run(self):
         mode, mesh = mesh_of(self.case["mode"])
         until = time.monotonic() + WAITING
-        group = Group.of(self.adapter.name, mesh, self.memory.fd, until)
+        group = Group.of(self.module, mesh, self.memory.fd, until)
         case = dict(self.case, mode="graph" if mode.endswith("graph") else "eager")
         request = {"case": case, "index": self.memory.mark[0], "top": self.memory.top, "size": self.memory.size}
         answers = group.run(json.dumps(request).encode("ascii") + b"\n", [call[0] for call in self.case["calls"]] + ["the backward pass"], until)
