@@ -26,15 +26,12 @@ GAPS = ("Sharding propagation failed", "unevenly sharded", "got mixed torch.Tens
 ENTRY = re.compile(r"S\((\d+)\)|[BP]")
 
 
-class OverGloo(plumb_group.Forwarded):
-    module = "plumb_dtensor"
-
-
 def modes():
     """Returns the modes that this version of PyTorch has."""
     if not torch.distributed.is_available() or importlib.util.find_spec("torch.distributed.tensor") is None:
         return {}
-    known = dict.fromkeys(plumb_group.modes("dtensor-gloo") if torch.distributed.is_gloo_available() else (), OverGloo)
+    real = plumb_group.modes("dtensor-gloo") if torch.distributed.is_gloo_available() else ()
+    known = dict.fromkeys(real, plumb_group.forwarded(__name__))
     with contextlib.suppress(ImportError):
         from torch.distributed._local_tensor import LocalTensorMode  # noqa: F401
         from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: F401

@@ -40,10 +40,6 @@ def einsum(equation, *operands):
     return oneflow.einsum(equation, *(operands[0] if isinstance(operands[0], (tuple, list)) else operands))
 
 
-class OverRanks(plumb_group.Forwarded):
-    module = "plumb_placed"
-
-
 class OneFlow(plumb_subject.Adapter):
     name, version = "oneflow", oneflow.__version__
     root, tensor_class, module_class = oneflow, oneflow.Tensor, oneflow.nn.Module
@@ -58,7 +54,7 @@ class OneFlow(plumb_subject.Adapter):
     nodes = ("FunctionNode",)
     modes = {"graph": graph}
     forward = ("graph", *plumb_group.modes("global-graph"))
-    runs = dict.fromkeys(plumb_group.modes("global") + plumb_group.modes("global-graph"), OverRanks)
+    runs = dict.fromkeys(plumb_group.modes("global") + plumb_group.modes("global-graph"), plumb_group.forwarded("plumb_placed"))
     quick = tuple(plumb_group.modes("global"))
     watches = True
 
