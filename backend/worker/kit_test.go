@@ -109,6 +109,9 @@ func TestOwnInterface(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, image := f32([]int{2, 3}, -1, 2, -3, 4, -5, 6), tensor.New(tensor.F32, 1, 2, 4, 4)
+	for i := range image.Len() {
+		image.Set(i, complex(float64(i*5%7), 0))
+	}
 	whole := tensor.New(tensor.I64, 2)
 	whole.Set(1, 4)
 	programs := map[string]*builder{
@@ -136,6 +139,9 @@ func TestOwnInterface(t *testing.T) {
 			call("b", "operator.getitem", program.Ref("p"), int64(-1)).back("b", program.Fill{}),
 		"module":         new(builder).in("x", x, true).call("m", "torch.nn.ReLU").call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
 		"convolution":    new(builder).in("x", image, true).call("m", "torch.nn.Conv2d", int64(2), int64(3), int64(2)).call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
+		"padded":         new(builder).in("x", image, true).call("m", "torch.nn.Conv2d", int64(2), int64(3), int64(2)).kw("padding", program.Tuple{int64(1), int64(2)}).kw("padding_mode", "reflect").call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
+		"as large":       new(builder).in("x", image, true).call("m", "torch.nn.Conv2d", int64(2), int64(3), program.Tuple{int64(2), int64(3)}).kw("padding", "same").kw("padding_mode", "circular").call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
+		"read":           new(builder).in("x", image, true).call("m", "torch.nn.Conv2d", int64(2), int64(3), int64(2)).kw("bias", false).call("n", "getattr", program.Ref("m"), "out_channels").call("t", "getattr", program.Ref("m"), "training").call("b", "getattr", program.Ref("m"), "bias").call("w", "Module.get_parameter", program.Ref("m"), "weight").call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).back("y", program.Fill{}),
 		"second order":   new(builder).in("x", x, true).call("y", "torch.exp", program.Ref("x")).back("y", program.Fill{}),
 		"loss":           new(builder).in("x", x, true).call("m", "torch.nn.MSELoss").kw("reduction", "sum").call("y", "Module.__call__", program.Ref("m"), program.Ref("x"), program.Ref("x")).back("y", program.Fill{}),
 		"a kernel of 1":  new(builder).in("x", image, true).in("w", tensor.New(tensor.F32, 3, 2, 1, 1), true).call("y", "torch.nn.functional.conv2d", program.Ref("x"), program.Ref("w")).kw("stride", int64(2)).back("y", program.Fill{}),

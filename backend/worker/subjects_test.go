@@ -169,6 +169,8 @@ func TestOwnTape(t *testing.T) {
 		"in place":    {new(builder).in("x", x, false).call("y", "Tensor.zero_", program.Ref("x")).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "0 0 0"},
 		"element":     {new(builder).in("x", x, false).call("y", "operator.setitem", program.Ref("x"), int64(0), 5.0).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "5 2 -3"},
 		"alone":       {new(builder).in("x", x, false).call("y", "torch.fill", program.Ref("x"), 2.0), backend.Unsupported, "fill is there in place alone"},
+		"by its flag": {new(builder).in("x", x, false).call("y", "torch.nn.functional.threshold", program.Ref("x"), 0.0, 7.0).kw("inplace", true).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "7 2 7"},
+		"of a module": {new(builder).in("x", x, false).call("m", "torch.nn.Threshold", 0.0, 7.0, true).call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).call("z", "torch.add", program.Ref("x"), int64(0)), backend.OK, "7 2 7"},
 		"none":        {new(builder).in("x", x, false).call("y", "Tensor.relu_", program.Ref("x")), backend.Unsupported, "torch has no copied_"},
 		"a copy":      {new(builder).in("x", whole, false).call("y", "Tensor.add_", program.Ref("x"), 1.5), backend.Unsupported, "no change in place of this"},
 		"dtype":       {new(builder).in("x", x, false).call("y", "Tensor.eq_", program.Ref("x"), program.Ref("x")), backend.Unsupported, "equal_ changes the dtype"},

@@ -103,6 +103,8 @@ class Graphed(Run):
             v = None
             if self.constructs(call) or call[0].startswith("Module.") and call[0] != "Module.__call__":
                 v = self.made[i] = self.evaluate(call)
+                if isinstance(v, plumb_table.Module) and v.inplace():
+                    raise Unsupported("a graph does not tell what a module changes in place")
             self.env.append(v)
             if self.constructs(call):
                 self.constructed(i, v)

@@ -332,7 +332,7 @@ class Holder(Module):
             raise Unsupported("%s has no call" % self.target)
         own = False  # the input is not the caller's
         for child in self.children.values():
-            if child.inplace() and not own:
+            if self.adapter.functional and child.inplace() and not own:
                 raise Unsupported("a change in place of what a Sequential is given")
             own = own or not child.inplace() and child.target[len("torch.nn."):] not in PASSING
             input = child(input)

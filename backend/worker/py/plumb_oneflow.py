@@ -48,7 +48,7 @@ class OneFlow(plumb_subject.Adapter):
         "Cannot find the kernel", "There is no kernel registered", "The gradient function for op", "Numpy data type",
         "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed", "for now oneflow", "Tensor dim should ==", "must match the size of target",
         "is only implemented on", "Can only calculate the mean of floating types", ".vs k", "For integral input tensors",
-        "Error(s) in loading state_dict", "mut_grad_fn_node().get() != nullptr", "has been released",  # of what is not used, or was used up
+        "expected common dtype to be floating point", "Error(s) in loading state_dict", "mut_grad_fn_node().get() != nullptr", "has been released",  # of what is not used, or was used up
     )
     forms = (ValueError, AssertionError)
     nodes = ("FunctionNode",)

@@ -47,6 +47,10 @@ def requiring(adapter, t, requires_grad=True):
     return t
 
 
+def retain(adapter, t):
+    t.retain_grads()
+
+
 def parameter(adapter, data, requires_grad=True):
     return requiring(adapter, data.detach(), requires_grad)
 
@@ -76,7 +80,7 @@ class Paddle(plumb_subject.Adapter):
     )
     watches = True
     calls = {"Tensor.backward": backward, "Tensor.requires_grad_": requiring, "torch.autograd.grad": gradients, "torch.nn.Parameter": parameter,
-             "setattr": assign}
+             "torch.nn.parameter.Parameter": parameter, "Tensor.retain_grad": retain, "setattr": assign}
     forms = (TypeError, ValueError, AssertionError)
 
     def seed(self, n):
@@ -131,6 +135,17 @@ class Paddle(plumb_subject.Adapter):
     def per(self, v, n):
         """Returns an argument of n dimensions as a list, where it is not a word and is given."""
         return v if isinstance(v, str) else list(self.each(v, n)) if isinstance(v, int) or v else None
+
+    def spatial(self, t, v):
+        """Returns a size or factor of each dimension of an image, which may be given as one for all."""
+        return [v] * (len(t.shape) - 2) if isinstance(v, (int, float)) else v
+
+    def plane(self, t, dim):
+        """Returns the dimensions of the matrices whose norm is asked for; None where it is that of vectors."""
+        return (0, 1) if dim is None and len(t.shape) == 2 else dim if isinstance(dim, (tuple, list)) and len(dim) == 2 else None
+
+    def doubled(self, *values):
+        return [v.astype("float64") if self.is_tensor(v) else float(v) for v in values]
 
     def kind(self, v, dtype):
         """Returns the dtype of what is made of a number."""

@@ -391,6 +391,13 @@ class Evaluation:
 class Lowered(Evaluation):
     """The value of modules.json's call, whose functions are PyTorch's or the adapter's."""
 
+    def result(self, node, inplace):
+        """Returns the value of a call, which changes its input if it is `inplace`."""
+        if not inplace or not isinstance(node, ast.Call):
+            return self.of(node)
+        args, kwargs = self.arguments(node)
+        return self.function(node.func)(*args, inplace=True, **kwargs)
+
     def function(self, node):
         path = ast.unparse(node)
         if path.startswith("self."):
@@ -456,7 +463,10 @@ def meaning(target):
 def call(adapter, target, /, *args, **kwargs):
     """Makes a call of PyTorch's."""
     changed = [*args, *kwargs.values()][0] if changes(target) and not adapter.functional else None
-    return make(adapter, changed, *meaning(target).bind(args, kwargs, adapter.is_tensor))
+    ident, data, bound = meaning(target).bind(args, kwargs, adapter.is_tensor)
+    if bound.get("inplace") is True and not adapter.functional:
+        changed, bound = bound["input"], dict(bound, inplace=False)
+    return make(adapter, changed, ident, data, bound)
 
 
 # Modules.
@@ -469,6 +479,7 @@ class Module:
     def __init__(self, adapter, target, arguments, defaults):
         self.adapter, self.target, self.defaults = adapter, target, defaults
         self.arguments = {n: v for n, v in arguments.items() if n not in SHAPES}
+        self.sizes = {n: v for n, v in arguments.items() if n in SHAPES and isinstance(v, int)}
         self.training, self.state, self.children = True, {}, {}
         self.buffers = (*BUFFERS, "weight", "pos_weight") if target.endswith("Loss") else BUFFERS
 
@@ -482,16 +493,27 @@ class Module:
             if entry.rank and len(given["input"].shape) != entry.rank:
                 continue
             bound = dict(self.arguments, training=self.training)
-            if self.adapter.functional:
-                bound.pop("inplace", None)  # who calls puts the result where the input stood
+            inplace = bound.pop("inplace", False) is True and not self.adapter.functional  # there, who calls puts the result where the input stood
             # That of a convolution is the shape of its weight.
             size = bound.get("kernel_size", REQUIRED)
             why = entry.refuses(self.adapter, bound, dict(self.defaults, training=self.training, kernel_size=size))
             if why is None:
                 bound.update(dict.fromkeys(names + STATE), **self.state)
                 bound.update(given)
-                return Lowered(self.adapter, bound).of(entry.tree)
+                return Lowered(self.adapter, bound).result(entry.tree, inplace)
         raise Unsupported(why)
+
+    def attribute(self, name):
+        """Returns what a program may read: state, whether it trains, and sizes that its constructor was given."""
+        if name in self.state:
+            return self.state[name]
+        if name == "training":
+            return self.training
+        if name == "bias" and self.sizes.get(name) is False:
+            return None
+        if name in self.sizes and name != "bias":
+            return self.sizes[name]
+        raise Unsupported("attribute %s is not open to programs" % name)
 
     def inplace(self):
         """Tells whether a call changes its input."""
@@ -572,6 +594,8 @@ def resolve(adapter, target):
         return functools.partial(attribute, adapter)
     if target == "Module.__call__":
         return lambda module, *args, **kwargs: module(*args, **kwargs)
+    if target in ("Module.get_parameter", "Module.get_buffer"):
+        return lambda module, name: module.state_dict()[name]
     if target in ("Module.train", "Module.eval"):
         return lambda module, *mode: getattr(module, target[len("Module."):])(*mode)
     if target in SIZES:
@@ -593,8 +617,8 @@ TAPE = {"grad": "gradient", "requires_grad": "requires_grad", "is_leaf": "is_lea
 
 
 def attribute(adapter, v, name, *default):
-    if isinstance(v, Module) and name in v.state:
-        return v.state[name]
+    if isinstance(v, Module):
+        return v.attribute(name)
     if name in TAPE and adapter.gradients and not adapter.functional and adapter.is_tensor(v):
         return getattr(adapter, TAPE[name])(v)
     if not adapter.is_tensor(v):

@@ -109,6 +109,15 @@ class Words:
         pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad) - 1, 2)][::-1]
         return [(0, 0)] * (len(t.shape) - len(pairs)) + pairs
 
+    def around(self, padding, kernel, dilation, n):
+        """Returns what a convolution adds around an image, as pad takes it: the last dimension first."""
+        if padding == "valid":
+            padding = 0
+        if padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.each(dilation, n), self.each(kernel, n))]
+            return [p for total in totals[::-1] for p in (total // 2, total - total // 2)]
+        return [p for p in self.each(padding, n)[::-1] for _ in range(2)]
+
     def number(self, v):
         if not isinstance(v, (int, float)):
             raise Unsupported("a number is needed")

@@ -29,6 +29,7 @@ class TorchOwn(plumb_subject.Adapter):
         "getitem": "input[index]",
         "linear": [{"call": "nn.functional.linear(input, weight)", "when": {"bias": None}}, "nn.functional.linear(input, weight, bias=bias)"],
         "conv2d": "nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)",
+        "pad": "nn.functional.pad(input, pad, mode)",
         "batch_norm": "nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)",
         "clamp": "clamp(input, min, max)",
         "float": "input.to(float32)",

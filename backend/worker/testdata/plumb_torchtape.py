@@ -33,6 +33,7 @@ class TorchTape(plumb_subject.Adapter):
         "uniform": "Tensor.uniform_(input, from_, to)",
         "max.dim": "(max(input, dim, keepdim)[0], argmax(input, dim, keepdim))",
         "relu": "self.copied(input)",
+        "threshold": "nn.functional.threshold(input, threshold, value)",
         "eq": "self.equal(input, other)",
         "zero": "Tensor.zero_(input)",
         "fill": "fill_(input, value)",
