@@ -252,6 +252,8 @@ func TestLimitFor(t *testing.T) {
 		{"exact on other inputs", Basis{DType: tensor.F32, Tols: []op.Tol{exact}}, op.Exact, 1.3e-6, 1e-5, "inputs differ"},
 		{"the loosest overload", Basis{DType: tensor.F64, Tols: []op.Tol{exact, sum, point}, Same: true}, op.Accumulating, 1e-7, 1e-7, "float64"},
 		{"pointwise", Basis{DType: tensor.F32, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 0, 0, "exp"},
+		{"a random operator where it draws nothing", Basis{DType: tensor.F32, Tols: []op.Tol{{Class: op.Statistical, ULP: 5, Reason: "mean slope"}}, Same: true}, op.Pointwise, 0, 0, "mean slope"},
+		{"a random operator that copies there", Basis{DType: tensor.F32, Tols: []op.Tol{{Class: op.Statistical, Reason: "dropped"}}, Same: true}, op.Exact, 0, 0, "dropped"},
 		{"pointwise on other inputs", Basis{DType: tensor.F16, Tols: []op.Tol{point}}, op.Pointwise, 1e-3, 1e-5, "float16"},
 		{"bounded", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(3)}, op.Accumulating, 0, 0, "roundings"},
 		{"bounded integers", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(0)}, op.Exact, 0, 0, "every term is an integer"},

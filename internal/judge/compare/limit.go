@@ -214,8 +214,12 @@ func classOf(tols []op.Tol) op.Class {
 	}
 	c := op.Exact
 	for _, t := range tols {
-		if rank[t.Class] > rank[c] {
-			c = t.Class
+		class := t.Class
+		if class == op.Statistical && t.ULP > 0 { // what it computes where nothing is drawn
+			class = op.Pointwise
+		}
+		if rank[class] > rank[c] {
+			c = class
 		}
 	}
 	return c
