@@ -308,3 +308,48 @@ func TestOneFlowForms(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTape: a program that asks a subject without gradients of its own for some is a gap of it, and no finding.
+func TestNoTape(t *testing.T) {
+	w := framework(t, "numpy", "numpy")
+	b := new(builder).in("x", f32([]int{2}, 1, 2), true).call("y", "torch.mul", program.Ref("x"), program.Ref("x")).call("s", "torch.sum", program.Ref("y"))
+	if out := run(t, w, b.call("g", "Tensor.backward", program.Ref("s"))); out.Status != backend.Unsupported || !strings.Contains(out.Message, "tells no gradients within a program") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestOneTensorTwice: results of one captured program that are the same tensor are differentiated together.
+func TestOneTensorTwice(t *testing.T) {
+	w, err := framework(t, "paddle", "paddle").In("to_static")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(builder).in("x", f32([]int{1, 2}, 1, 2), true).call("y", "torch.atleast_1d", program.Ref("x")).call("z", "torch.atleast_2d", program.Ref("x")).back("y", program.Fill{}).back("z", program.Fill{})
+	if out, err := w.Run(t.Context(), b.job()); err != nil || out.Status != backend.OK || len(out.Slots) == 0 || numbers(out.Slots[0].Tensor) != "2 2" {
+		t.Errorf("%v %+v", err, out)
+	}
+}
+
+// TestLossesOfClasses: what JAX has no function for is made of those that it has, as PyTorch defines it.
+func TestLossesOfClasses(t *testing.T) {
+	w := framework(t, "jax", "jax")
+	x, weight := f32([]int{3, 2}, -1, -2, -3, -4, -5, -6), f32([]int{2}, 1, 3)
+	target := tensor.Of(tensor.I64, []int{3}, []int64{1, 0, 7})
+	for _, c := range []struct {
+		name, target, want string
+		args               []any
+		kwargs             map[string]any
+	}{
+		{"weighed", "torch.nn.functional.nll_loss", "2.25", []any{program.Ref("x"), program.Ref("t"), program.Ref("w")}, map[string]any{"ignore_index": int64(7)}},
+		{"each", "torch.nn.functional.nll_loss", "2 3 0", []any{program.Ref("x"), program.Ref("t")}, map[string]any{"ignore_index": int64(7), "reduction": "none"}},
+		{"no share", "torch.addmm", "5 5 11 11 17 17", []any{program.Ref("x"), program.Ref("x"), program.Ref("m")}, map[string]any{"beta": int64(0), "alpha": int64(-1)}},
+	} {
+		b := new(builder).in("x", x, false).in("t", target, false).in("w", weight, false).in("m", f32([]int{2, 2}, 1, 1, 2, 2), false).call("y", c.target, c.args...)
+		for name, v := range c.kwargs {
+			b.kw(name, v)
+		}
+		if out := run(t, w, b); out.Status != backend.OK || numbers(out.Values[0].Tensor) != c.want {
+			t.Errorf("%s: %+v, want %s", c.name, out, c.want)
+		}
+	}
+}

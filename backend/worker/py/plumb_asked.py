@@ -7,6 +7,7 @@ from plumb_names import Unsupported
 PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MOST = 5000  # calls that are made once more, over all gradients of a program
 READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
+TOLD = ("getattr", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 NO_GRAD = "element %d of tensors does not require grad and does not have a grad_fn"
 
@@ -69,6 +70,8 @@ class Asked:
         ask = ASKS.get(call[0])
         if ask is None or call[0] == "getattr" and (call[1][1] not in READ or not self.adapter.is_tensor(env.values[index(call[1][0])])):
             return False
+        if self.adapter.gradients is not True and call[0] in TOLD:
+            raise Unsupported("%s tells no gradients within a program" % self.adapter.name)
         names = {name: a for name, a in call[2].items()} if len(call) > 2 else {}
         ask(self, env, at, *call[1], **names)
         return True

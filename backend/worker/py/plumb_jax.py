@@ -116,7 +116,11 @@ class JAX(plumb_subject.Adapter):
         return index
 
     def index(self, t, index):
-        """Returns an index whose numbers JAX would read beyond the end."""
+        """Returns an index whose numbers JAX would read beyond the end, with arrays for lists."""
+        if isinstance(index, list):
+            index = jnp.asarray(index) if all(isinstance(i, (bool, int)) for i in index) else tuple(index)
+        if isinstance(index, tuple):
+            index = tuple(jnp.asarray(i) if isinstance(i, list) else i for i in index)
         axis = 0
         for i in index if isinstance(index, tuple) else (index,):
             if i is Ellipsis or self.is_tensor(i) and i.dtype == jnp.bool_:
@@ -191,6 +195,41 @@ class JAX(plumb_subject.Adapter):
             windows["padding"] = [(0, high - low) for low, high in windows["padding"]]
         return (total / jax.lax.reduce_window(counted, 0.0, jax.lax.add, **windows)).astype(t.dtype)
 
+    def times(self, factor, t):
+        """Returns a product; none of a factor of 0, as in PyTorch's sums of products."""
+        factor = int(factor) if jnp.issubdtype(t.dtype, jnp.integer) else factor
+        return t if factor == 1 else jnp.zeros_like(t) if factor == 0 else (factor * t).astype(t.dtype)
+
+    def lines(self, tensors):
+        return [jnp.atleast_1d(t) for t in tensors]
+
+    def reduced(self, loss, reduction):
+        return {"none": lambda v: v, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
+
+    def weighed(self, loss, weight):
+        return loss if weight is None else loss * weight
+
+    def classed(self, t):
+        return 1 if len(t.shape) > 1 else 0
+
+    def classes(self, t, n):
+        return int(t.max()) + 1 if n == -1 and t.size else n
+
+    def nll(self, t, target, weight, ignored, reduction):
+        """Returns the negative of what a tensor has at each example's class."""
+        axis = self.classed(t)
+        if not jnp.issubdtype(target.dtype, jnp.integer):
+            raise Unsupported("jax has no losses of probabilities")
+        counted = target != ignored
+        safe = self.inside(jnp.where(counted, target, 0), t.shape[axis])
+        weights = counted.astype(t.dtype) * (1 if weight is None else weight[safe])
+        loss = jnp.where(counted, -jnp.take_along_axis(t, jnp.expand_dims(safe, axis), axis).squeeze(axis), 0) * weights
+        return jnp.sum(loss) / jnp.sum(weights) if reduction == "mean" else self.reduced(loss, reduction)
+
+    def logdet(self, found):
+        """Returns the logarithm of a determinant, NaN of one below 0."""
+        return jnp.where(found[0] < 0, jnp.nan, found[1])
+
     def resize(self, t, size, method, antialias):
         return jax.image.resize(t, t.shape[:2] + self.each(self.given(size), len(t.shape) - 2), method, antialias=antialias)
 
@@ -212,8 +251,8 @@ class JAX(plumb_subject.Adapter):
         return weight.reshape(()) if weight.size == 1 else self.channels(weight, t)
 
     def patches(self, t, kernel, dilation, padding, stride):
-        if len(t.shape) != 4:
-            raise Unsupported("jax has patches of batches alone")
+        if len(t.shape) == 3:
+            return self.patches(t[None], kernel, dilation, padding, stride)[0]
         found = jax.lax.conv_general_dilated_patches(t, self.each(kernel, 2), self.each(stride, 2), [(p, p) for p in self.each(padding, 2)],
                                                      rhs_dilation=self.each(dilation, 2))
         return found.reshape(*found.shape[:2], -1)

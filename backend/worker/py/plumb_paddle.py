@@ -110,7 +110,11 @@ class Paddle(plumb_subject.Adapter):
             paddle.autograd.backward([v], [cotangent], True)
 
     def backward_once(self, values, cotangents):
-        paddle.autograd.backward(values, cotangents)
+        summed = {}  # Paddle takes no tensor twice
+        for v, cotangent in zip(values, cotangents):
+            _, before = summed.get(id(v), (v, None))
+            summed[id(v)] = v, cotangent if before is None else before + cotangent
+        paddle.autograd.backward(*map(list, zip(*summed.values())))
 
     def is_tensor(self, v):
         return isinstance(v, (paddle.Tensor, paddle.pir.Value))
@@ -181,9 +185,6 @@ class Paddle(plumb_subject.Adapter):
         if target.dtype == t.dtype:
             raise Unsupported("no weight of classes for probabilities")
         return target
-
-    def several(self, v):
-        return (v,) if self.is_tensor(v) else v
 
     def indexed(self, v):
         """Returns maxima with their indices, which Paddle has as int32."""

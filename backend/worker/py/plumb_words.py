@@ -123,6 +123,10 @@ class Words:
             raise Unsupported("a number is needed")
         return v
 
+    def several(self, v):
+        """Returns a tuple of what is one tensor where one was given."""
+        return (v,) if self.is_tensor(v) else tuple(v)
+
     def default(self, dtype, *numbers):
         """Returns the dtype of a tensor made of numbers: the one asked for, or PyTorch's."""
         if dtype is not None:
