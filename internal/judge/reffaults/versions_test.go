@@ -86,3 +86,34 @@ func TestSharedMaxima(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionsKnowTheirCases gives differences between versions a program that shows each and one beside it that does not.
+func TestVersionsKnowTheirCases(t *testing.T) {
+	value, grad := verdict.Kind(backend.PartValue), verdict.Kind(backend.PartGrad)
+	for _, c := range []struct {
+		target, shows, beside string
+		kind                  verdict.Kind
+	}{
+		{"softshrink", "x = tensor((2,), torch.float32, [float(\"nan\"), 1.0])\ny = torch.nn.functional.softshrink(x)",
+			"x = tensor((2,), torch.float32, [float(\"inf\"), 1.0])\ny = torch.nn.functional.softshrink(x)", value},
+		{"prod", "x = tensor((3,), torch.float32, [0.0, -0.0, 2.0], requires_grad=True)\ny = x.prod()",
+			"x = tensor((3,), torch.float32, [0.0, 1.0, 2.0], requires_grad=True)\ny = x.prod()", verdict.RequiresGrad},
+		{"prod", "x = tensor((2,), torch.float32, [0.0, 0.0], requires_grad=True)\ny = torch.prod(x, dtype=torch.float64)",
+			"x = tensor((2,), torch.float32, [0.0, 0.0], requires_grad=True)\ny = torch.prod(x, 0)", verdict.RequiresGrad},
+		{"fmax", "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nd = x.detach()\ny = torch.fmax(x, d)",
+			"x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nd = tensor((2,), torch.float32, [3.0, 4.0])\ny = torch.fmax(x, d)", grad},
+	} {
+		for text, want := range map[string]bool{c.shows: true, c.beside: false} {
+			p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\n"+text+"\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := slices.ContainsFunc(slices.Concat(later, earlier), func(f verdict.KnownFault) bool {
+				return f.Target == c.target && slices.Contains(f.Kinds, c.kind) && f.When(p)
+			})
+			if found != want {
+				t.Errorf("%s is known is %t for\n%s", c.target, found, text)
+			}
+		}
+	}
+}
