@@ -151,6 +151,14 @@ class Paddle(plumb_subject.Adapter):
     def doubled(self, *values):
         return [v.astype("float64") if self.is_tensor(v) else float(v) for v in values]
 
+    def sought(self, t, among):
+        """Returns tensors; a number among which is sought is a list of one."""
+        t, listed = self.pair(t, among)
+        return t, listed if self.is_tensor(among) else listed.reshape([1])
+
+    def whole(self, v):
+        return isinstance(v, int)
+
     def kind(self, v, dtype):
         """Returns the dtype of what is made of a number."""
         return dtype or {bool: "bool", int: "int64", float: "float32", complex: "complex64"}[type(v)]

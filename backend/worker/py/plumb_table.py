@@ -94,7 +94,7 @@ class Param:
     def takes(self, v, is_tensor, numbers):
         """Tells whether a value may be given; `numbers` lets them stand for tensors."""
         if v is None:
-            return self.optional
+            return self.optional or self.kind == "Index"
         if self.kind in ANY:
             return True
         if self.kind in ("device", "dtype"):
