@@ -460,10 +460,20 @@ def meaning(target):
     return Meaning(target)
 
 
+def modern(bound):
+    """Returns the arguments of a loss with the reduction that PyTorch's older ones stand for."""
+    average, reduce = bound.get("size_average"), bound.get("reduce")
+    if average is None and reduce is None or not {"size_average", "reduction"} <= bound.keys():
+        return bound
+    reduction = "none" if reduce is False else "sum" if average is False else "mean"
+    return dict(bound, size_average=None, reduce=None, reduction=reduction)
+
+
 def call(adapter, target, /, *args, **kwargs):
     """Makes a call of PyTorch's."""
     changed = [*args, *kwargs.values()][0] if changes(target) and not adapter.functional else None
     ident, data, bound = meaning(target).bind(args, kwargs, adapter.is_tensor)
+    bound = modern(bound)
     if bound.get("inplace") is True and not adapter.functional:
         changed, bound = bound["input"], dict(bound, inplace=False)
     return make(adapter, changed, ident, data, bound)
@@ -478,7 +488,7 @@ class Module:
 
     def __init__(self, adapter, target, arguments, defaults):
         self.adapter, self.target, self.defaults = adapter, target, defaults
-        self.arguments = {n: v for n, v in arguments.items() if n not in SHAPES}
+        self.arguments = modern({n: v for n, v in arguments.items() if n not in SHAPES})
         self.sizes = {n: v for n, v in arguments.items() if n in SHAPES and isinstance(v, int)}
         self.training, self.state, self.children = True, {}, {}
         self.buffers = (*BUFFERS, "weight", "pos_weight") if target.endswith("Loss") else BUFFERS
