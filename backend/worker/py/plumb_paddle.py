@@ -20,6 +20,9 @@ paddle.disable_signal_handler()  # which may wait for ever in a process whose me
 linecache.cache[__file__] = (0, None, linecache.getlines(__file__), __file__)
 
 
+HELD = []  # what was captured: Paddle 3.3 ends the process in a later call where it is freed
+
+
 def to_static(program, tensors, modules):
     """Runs a program as the static one that Paddle writes of it; its parameters are found where it reads them."""
     body = paddle.jit.not_to_static(lambda given: program(given, modules))
@@ -27,7 +30,8 @@ def to_static(program, tensors, modules):
     def captured(given):
         return body(given)
 
-    return paddle.jit.to_static(captured, full_graph=True)(tensors)
+    HELD.append(paddle.jit.to_static(captured, full_graph=True))
+    return HELD[-1](tensors)
 
 
 # What PyTorch's tape is asked for in calls.
