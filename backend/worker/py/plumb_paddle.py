@@ -217,6 +217,12 @@ class Paddle(plumb_subject.Adapter):
             raise Unsupported("no gradient by an argument")
         return v
 
+    def settled(self, v):
+        """Returns a bool, which is a tensor while a program is captured."""
+        if self.is_tensor(v):
+            raise Unsupported("a bool is not known while a program is captured")
+        return v
+
     def truth(self, t):
         return bool(t.item())
 
