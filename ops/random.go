@@ -28,7 +28,7 @@ var noiseOps = []*op.Def{
 		Grad:          op.Gradient(rreluGrad),
 		Sample:        func(s *op.Sampler) []any { return []any{s.Distinct(s.Shape(0, 4)...), 0.1, 0.4, s.Bool()} },
 		Law:           rreluLaw,
-		Tol:           op.Tol{Class: op.Statistical, ULP: 5, Reason: "in evaluation a product with the mean of two numbers: three roundings of one side, where they are of the dtype, two of the other"},
+		Tol:           op.Tol{Class: op.Statistical, ULP: 5, Reason: "a slope for each negative element; in evaluation a product with the mean of two numbers: three roundings of one side, where they are of the dtype, two of the other"},
 	},
 	{
 		Sig:           "rrelu_noise(Tensor like, float lower, float upper, int draw) -> Tensor",
