@@ -25,7 +25,8 @@ var lossModules = []*Def{
 	loss("NLLLoss", "Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean'", "nll_loss"),
 	loss("CrossEntropyLoss", "Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0", "cross_entropy"),
 	loss("CTCLoss", "int blank=0, str reduction='mean', bool zero_infinity=False", "ctc_loss").
-		takes("log_probs", "targets", "input_lengths", "target_lengths"),
+		takes("log_probs", "targets", "input_lengths", "target_lengths").
+		alsoTakes("forward(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths)"),
 	loss("HingeEmbeddingLoss", "float margin=1.0, "+reductionParams, "hinge_embedding_loss"),
 	loss("MarginRankingLoss", "float margin=0.0, "+reductionParams, "margin_ranking_loss").takes("input1", "input2", "target"),
 	loss("CosineEmbeddingLoss", "float margin=0.0, "+reductionParams, "cosine_embedding_loss").takes("input1", "input2", "target"),
@@ -72,6 +73,12 @@ func (d *Def) takes(names ...string) *Def {
 		d.ForwardSig += "Tensor " + n
 	}
 	d.ForwardSig += ")"
+	return d
+}
+
+// alsoTakes adds a signature of a call.
+func (d *Def) alsoTakes(sig string) *Def {
+	d.ForwardMore = append(d.ForwardMore, sig)
 	return d
 }
 

@@ -4,6 +4,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,7 +73,9 @@ type Def struct {
 	// Parts makes the modules that the module consists of.
 	Parts func(a op.Args) ([]Named, error)
 	// ForwardSig is the signature of a call; nothing means "forward(Tensor input)".
-	ForwardSig string
+	// ForwardMore are further ones with the same names.
+	ForwardSig  string
+	ForwardMore []string
 	// Paired says that the results after the first are one tuple, as in
 	// LSTM's (output, (h, c)).
 	Paired bool
@@ -80,7 +83,7 @@ type Def struct {
 	Forward func(b op.Builder, m *Module, a op.Args) []op.Value
 
 	sigs    []*op.Sig
-	forward *op.Sig
+	forward []*op.Sig
 }
 
 // Module is a constructed module with its state.
@@ -106,18 +109,23 @@ func (d *Def) init() error {
 		d.ForwardSig = "forward(Tensor input)"
 	}
 	var err error
-	if d.forward, err = op.ParseSig(d.ForwardSig); err != nil {
+	if d.forward, err = parsed(d.ForwardSig, d.ForwardMore); err != nil {
 		return err
 	}
-	d.sigs = nil
-	for _, text := range append([]string{d.Sig}, d.More...) {
+	d.sigs, err = parsed(d.Sig, d.More)
+	return err
+}
+
+func parsed(first string, more []string) ([]*op.Sig, error) {
+	var sigs []*op.Sig
+	for _, text := range append([]string{first}, more...) {
 		s, err := op.ParseSig(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		d.sigs = append(d.sigs, s)
+		sigs = append(sigs, s)
 	}
-	return nil
+	return sigs, nil
 }
 
 // New constructs a module in training mode. Values that have a constant
@@ -182,15 +190,22 @@ func (d *Def) bind(args []any, kwargs []op.Kwarg) (op.Args, error) {
 	if d.AnyArguments {
 		args, kwargs = nil, nil
 	}
+	a, err := bindAny(d.sigs, args, kwargs)
+	if err != nil {
+		return op.Args{}, err
+	}
+	return d.widen(a), nil
+}
+
+// bindAny binds arguments by the first signature that takes them.
+func bindAny(sigs []*op.Sig, args []any, kwargs []op.Kwarg) (op.Args, error) {
 	var first error
-	for _, s := range d.sigs {
+	for _, s := range sigs {
 		a, err := s.Bind(args, kwargs, false)
 		if err == nil {
-			return d.widen(a), nil
+			return a, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return op.Args{}, first
 }
@@ -372,7 +387,7 @@ func (m *Module) Call(b op.Builder, args []any, kwargs []op.Kwarg) (out []op.Val
 			return nil, fmt.Errorf("state %q of %s is not loaded", s.Name, m.Def.Name())
 		}
 	}
-	a, err := m.Def.forward.Bind(args, kwargs, false)
+	a, err := bindAny(m.Def.forward, args, kwargs)
 	if err != nil {
 		return nil, err
 	}

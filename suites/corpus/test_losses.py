@@ -244,5 +244,13 @@ class TestCrossEntropyLossModule(flow.unittest.TestCase):
         test_case.assertTrue(np.allclose(logits.grad.numpy(), p / 2, 1e-5, 1e-6))
 
 
+@autotest(n=2)
+def test_ctc_loss_of_listed_lengths(test_case):
+    log_probs = random_tensor(ndim=3, dim0=12, dim1=2, dim2=5).log_softmax(2)
+    targets = random_tensor(ndim=2, dim0=2, dim1=4, low=1, high=5, dtype=int)
+    m = torch.nn.CTCLoss(reduction=oneof("mean", "sum", "none"), zero_infinity=random_bool())
+    return m(log_probs, targets, (12, 10), [4, 3])
+
+
 if __name__ == "__main__":
     unittest.main()
