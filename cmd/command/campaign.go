@@ -17,9 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/internal/campaign/ledger"
-	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
-	"plumb/internal/judge/verdict"
 	"plumb/internal/scratch"
 )
 
@@ -350,6 +348,9 @@ func (r *campaignRun) broken(err error, books *ledger.Ledger, c *store.Campaign)
 // conclude tells what a campaign found.
 func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.Campaign) error {
 	res, err := readCampaign(db, c)
+	if err == nil {
+		err = res.lacks(db)
+	}
 	if err != nil {
 		return &exitError{exitFault, err}
 	}
@@ -413,119 +414,6 @@ func sightAll(db *store.Store, books *ledger.Ledger, run int64) error {
 		return err
 	}
 	return books.Sight(order)
-}
-
-// campaignResult is what is known of a campaign.
-type campaignResult struct {
-	ID       int64                     `json:"campaign"`
-	Name     string                    `json:"name,omitempty"`
-	State    string                    `json:"state"` // running, stopped, ended
-	Cases    int                       `json:"cases"` // rejected draws among them
-	Wanted   int                       `json:"wanted"`
-	Seconds  float64                   `json:"seconds"`
-	Seed     uint64                    `json:"seed"`
-	Plumb    string                    `json:"plumb"`
-	Subjects []store.Subject           `json:"subjects"`
-	Words    map[string]map[string]int `json:"verdicts"` // records, by subject
-	Errors   []string                  `json:"errors,omitempty"`
-	Started  time.Time                 `json:"started"`
-}
-
-// readCampaign reads what the store knows of a campaign.
-func readCampaign(db *store.Store, c *store.Campaign) (*campaignResult, error) {
-	res := &campaignResult{ID: c.ID, Name: c.Name, State: "stopped", Seconds: c.Elapsed, Seed: c.Seed, Plumb: c.Plumb, Subjects: c.Subjects, Words: map[string]map[string]int{}, Started: c.Started}
-	if c.Complete {
-		res.State = "ended"
-	}
-	parts, err := db.Parts(c.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range parts {
-		did := p.Judged + p.Rejected
-		res.Cases += did
-		switch {
-		case p.Over:
-			res.Wanted += did
-		case p.Fixed:
-			res.Wanted += p.Wanted
-		default:
-			res.Wanted += p.Wanted + p.Rejected
-		}
-	}
-	err = db.Words(c.ID, func(subject, word string, cases int) error {
-		if res.Words[subject] == nil {
-			res.Words[subject] = map[string]int{}
-		}
-		res.Words[subject][word] = cases
-		return nil
-	})
-	return res, err
-}
-
-// summary counts the verdicts of a subject.
-func (c *campaignResult) summary(subject string) *report.Summary {
-	s := report.NewSummary()
-	for word, n := range c.Words[subject] {
-		s.Words[verdict.Word(word)] = n
-	}
-	return s
-}
-
-// exit is the exit code that the verdicts are.
-func (c *campaignResult) exit() int {
-	findings, judged := 0, 0
-	for subject := range c.Words {
-		s := c.summary(subject)
-		findings += s.Findings()
-		judged += s.Judged()
-	}
-	switch {
-	case len(c.Errors) > 0:
-		return exitUsage
-	case findings > 0:
-		return exitFindings
-	case judged == 0:
-		return exitNothing
-	}
-	return exitAligned
-}
-
-// mostPrinted is how many failing cases are printed.
-const mostPrinted = 20
-
-func (c *campaignResult) print(out io.Writer, db *store.Store) error {
-	for _, e := range c.Errors {
-		fmt.Fprintf(out, "ERROR %s\n", e)
-	}
-	n := 0
-	err := db.Failures(c.ID, mostPrinted, func(f *store.Case) error {
-		n++
-		why, _, _ := strings.Cut(f.Reason, "\n")
-		fmt.Fprintf(out, "%s  %s case %d on %s: %s\n", strings.ToUpper(f.Word), f.Test, f.Number, f.Subject, cmp.Or(why, f.Kind))
-		return nil
-	})
-	if err != nil {
-		return &exitError{exitFault, err}
-	}
-	if n == mostPrinted {
-		fmt.Fprintf(out, "… and more: plumb history %d\n", c.ID)
-	}
-	c.head(out)
-	return nil
-}
-
-// head prints the counts.
-func (c *campaignResult) head(out io.Writer) {
-	fmt.Fprintf(out, "campaign %d%s is %s: %d of %d cases, seed %d, %s\n", c.ID, named(c.Name), c.State, c.Cases, c.Wanted, c.Seed, time.Duration(c.Seconds*float64(time.Second)).Round(time.Millisecond))
-	width := 0
-	var names []string
-	for _, s := range c.Subjects[min(1, len(c.Subjects)):] {
-		width, names = max(width, len(s.Name)), append(names, s.Name)
-	}
-	for _, name := range names {
-		fmt.Fprintf(out, "  %-*s  %s\n", width, name, c.summary(name).Counts())
-	}
 }
 
 // campaignOf is a command about a campaign that there is.

@@ -291,6 +291,15 @@ func (h *history) drawn(s *store.Store, r *store.Run) error {
 		return nil
 	})
 	_ = w.Flush()
+	lacks := report.NewSummary()
+	err = cmp.Or(err, s.Lacks(r.ID, func(_, reason string, cases int) error {
+		lacks.Words[verdict.Unsupported] += cases
+		lacks.Lacking[report.Lack(reason)] += cases
+		return nil
+	}))
+	for _, line := range lacks.LackLines("--json tells") {
+		fmt.Fprintf(h.out, "  unsupported: %s\n", plain(line))
+	}
 	findings := 0
 	err = cmp.Or(err, s.Sightings(r.ID, func(f *store.Sighting) error {
 		findings++

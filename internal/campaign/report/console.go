@@ -212,7 +212,7 @@ func (c *Console) Summary(s *Summary) {
 	if !c.Counted {
 		c.say("judged: %s", share(s.Judged(), s.Cases(), "case"))
 	}
-	if lines := s.lackLines(); len(lines) > 0 {
+	if lines := s.LackLines("--json counts"); len(lines) > 0 {
 		c.say("unsupported: %s", share(s.Words[verdict.Unsupported], s.Cases(), "case"))
 		for _, line := range lines {
 			c.say("  %s", line)

@@ -192,8 +192,8 @@ func (s *Summary) Reasons() []string {
 // mostReasons is how many reasons are printed.
 const mostReasons = 5
 
-// lackLines are the lines of the reasons.
-func (s *Summary) lackLines() []string {
+// LackLines are the most frequent reasons, a line each; which says where all of them are.
+func (s *Summary) LackLines(which string) []string {
 	var lines []string
 	reasons, shown := s.Reasons(), 0
 	for _, why := range reasons[:min(mostReasons, len(reasons))] {
@@ -201,7 +201,7 @@ func (s *Summary) lackLines() []string {
 		shown += s.Lacking[why]
 	}
 	if more := len(reasons) - len(lines); more > 0 {
-		lines = append(lines, fmt.Sprintf("%d × %s, which --json counts", s.Words[verdict.Unsupported]-shown, plural(more, "other reason")))
+		lines = append(lines, fmt.Sprintf("%d × %s, which %s", s.Words[verdict.Unsupported]-shown, plural(more, "other reason"), which))
 	}
 	return lines
 }

@@ -79,6 +79,19 @@ func (s *Store) FirstSightings(run int64, most int, each func(*Sighting) error) 
 	return s.sightings(`run = ? ORDER BY f.id LIMIT ?`, each, run, most)
 }
 
+// Lacks hands to each how many cases of a run a subject does not support for a reason.
+func (s *Store) Lacks(run int64, each func(subject, reason string, cases int) error) error {
+	return s.query(`SELECT (SELECT text FROM names WHERE id = subject), reason, count(*)
+		FROM details d JOIN cases c USING (run, n) WHERE run = ? AND outcome = 2 GROUP BY subject, reason`, []any{run}, func(rows *sql.Rows) error {
+		var subject, reason string
+		var cases int
+		if err := rows.Scan(&subject, &reason, &cases); err != nil {
+			return err
+		}
+		return each(subject, reason, cases)
+	})
+}
+
 // BundleOf is the folder of the bundle of a finding as it was seen in a run; "" of none.
 func (s *Store) BundleOf(finding, run int64) (dir string, err error) {
 	err = s.query(`SELECT bundle FROM sightings WHERE finding = ? AND run = ?`, []any{finding, run}, func(rows *sql.Rows) error { return rows.Scan(&dir) })
