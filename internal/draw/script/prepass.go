@@ -239,6 +239,8 @@ func (p *prepasser) statement(toks []token) *scanError {
 	case first.is("global") || first.is("nonlocal"):
 		p.declaration(toks)
 		return nil
+	case first.is("match") && len(toks) > 2 && toks[len(toks)-1].is(":"):
+		return lacks(first, "match is not supported in test files")
 	case first.is("import"):
 		return p.importStmt(toks)
 	case first.is("from"):
@@ -447,7 +449,8 @@ func (p *prepasser) classStmt(toks []token) *scanError {
 	return nil
 }
 
-// blankAnnotations removes the annotations of a def's parameters and result.
+// blankAnnotations removes the annotations of a def's parameters and result, and the mark
+// of those that have no names for callers.
 func (p *prepasser) blankAnnotations(toks []token) {
 	depth := 0
 	for i := 0; i < len(toks)-1; i++ {
@@ -464,6 +467,8 @@ func (p *prepasser) blankAnnotations(toks []token) {
 			end := annotationEnd(toks[i:])
 			p.replace(t.start, toks[i+end-1].end, "")
 			i += end - 1
+		case t.is("/") && depth == 1 && toks[i-1].is(","):
+			p.replace(toks[i-1].start, t.end, "")
 		}
 	}
 }

@@ -38,6 +38,8 @@ func TestPrepass(t *testing.T) {
 		{"{1, 2}, {x for x in y}, {}, {1: 2}, {**a, 1: 2}", "set([1, 2]), set([x for x in y]), {}, {1: 2}, __merge__(a, {1: 2})"},
 		{"sum(x for x in y), (x for x in y)", "sum([x for x in y]), ([x for x in y])"},
 		{"def f():\n  await 1\n  x = 2\ny = 3", "def f():\n  __unsupported__(\"await is not supported in test files\", 2, 3)\n\ny = 3"},
+		{"def f(a: int, /, b=1 / 2, *c): pass\ndef g(a, /): pass", "def f(a, b=1 / 2, *c): pass\ndef g(a): pass"},
+		{"def f():\n  match = 1\n  match a:\n    case 1: pass\ny = 3", "def f():\n  __unsupported__(\"match is not supported in test files\", 3, 3)\n\n\ny = 3"},
 		{"def f():\n  with a as b, c:\n    pass", "def f():\n  if __with__( \"b\", a , \"\", c):\n    pass"},
 		{"for x in y:\n  pass\nelse:\n  z", "for x in y:\n  pass\nif __unbroken__:\n  z"},
 		{"try:\n  import a\nexcept E:\n  pass", "if True:\n  a = __import__(\"a\")\nif False:\n  pass"},
