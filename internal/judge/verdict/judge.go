@@ -474,7 +474,7 @@ func (j *judge) slots() {
 		}
 		w := Where{Part: at.Part, Call: len(j.p.Calls), Name: at.String(), Target: j.modules[at.Owner], Users: j.users(at.Owner)}
 		want, got := j.ref.At(at), j.cand.At(at)
-		random := j.random.names[at.Owner]
+		random := j.random.holds(j.p, at.Owner)
 		switch {
 		case at.Part != backend.PartState:
 			random = j.random.gradient(j.p, at.Owner)

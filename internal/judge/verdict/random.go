@@ -140,6 +140,30 @@ func (d *drawn) state(p *program.Program, module any) {
 	}
 }
 
+// made returns a name, and, of a module, the modules that it was made of.
+func made(p *program.Program, name string) map[string]bool {
+	of := map[string]bool{name: true}
+	for i := len(p.Calls) - 1; i >= 0; i-- {
+		if c := &p.Calls[i]; of[c.Result] && program.IsModule(c.Target) {
+			c.EachRef(func(r program.Ref) { of[string(r)] = true })
+		}
+	}
+	return of
+}
+
+// holds reports whether a value, or a module or what it was made of, depends on draws.
+func (d *drawn) holds(p *program.Program, name string) bool {
+	if len(d.names) == 0 {
+		return false
+	}
+	for of := range made(p, name) {
+		if d.names[of] {
+			return true
+		}
+	}
+	return false
+}
+
 // gradient reports whether the gradient of an input or of a module's parameter
 // passes a call that depends on draws.
 func (d *drawn) gradient(p *program.Program, name string) bool {
@@ -155,7 +179,7 @@ func (d *drawn) gradient(p *program.Program, name string) bool {
 			c.EachRef(func(r program.Ref) { wanted[string(r)] = true })
 		}
 	}
-	reached := map[string]bool{name: true}
+	reached := made(p, name)
 	for i := range p.Calls {
 		c := &p.Calls[i]
 		reads := false

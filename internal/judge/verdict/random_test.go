@@ -58,6 +58,7 @@ func TestRandomResults(t *testing.T) {
 	times := func(c float64) func(int, float64) float64 {
 		return func(_ int, v float64) float64 { return v * c }
 	}
+	const part = "x = torch.randn((4, 3))\n"
 	const channels = "x = tensor((4, 5, 6, 7), torch.float32, uniform(1, 2, key=5))\ny = torch.nn.functional.dropout2d(x, 0.3)\n"
 	tests := map[string]struct {
 		text   string
@@ -85,6 +86,8 @@ func TestRandomResults(t *testing.T) {
 		"module":               {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", nil, ""},
 		"module, p":            {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", keepSome, compare.Distribution},
 		"module, eval":         {"x = tensor((9,), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ne = m.eval()\ny = m(x)\n", value(2, at(5, 1)), compare.Distance},
+		"a part's gradient":    {part + "m = torch.nn.Linear(3, 3)\nl = torch.nn.ModuleList([m])\ny = m(x)\ny.backward(uniform(0, 1, key=3))\n", nil, ""},
+		"a part's state":       {part + "m = torch.nn.BatchNorm1d(3)\nl = torch.nn.ModuleList([m])\ny = m(x)\n", nil, ""},
 		"uniform":              {"y = torch.rand((100, 100))\n", nil, ""},
 		"uniform, biased":      {"y = torch.rand((100, 100))\n", value(0, func(_ int, v float64) float64 { return 0.02 + 0.98*v }), compare.Distribution},
 		"uniform, 1":           {"y = torch.rand((3,))\n", value(0, at(1, 1)), compare.Support},
