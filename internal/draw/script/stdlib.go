@@ -19,7 +19,7 @@ func init() {
 	standard = map[string]starlark.Value{
 		"math": &library{name: "math", names: mathNames()}, "itertools": &library{name: "itertools", names: itertoolsNames()},
 		"collections": &library{name: "collections", names: starlark.StringDict{"OrderedDict": pyTypes["dict"], "namedtuple": builtin("namedtuple", namedTuple)}},
-		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "wraps": builtin("wraps", wraps)}},
+		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "wraps": builtin("wraps", wraps), "cache": builtin("cache", uncached), "lru_cache": starlark.NewBuiltin("lru_cache", lruCache)}},
 		"time":        &library{name: "time", names: starlark.StringDict{"time": noTime, "perf_counter": noTime, "sleep": ignoredCall("sleep")}},
 		"dataclasses": &library{name: "dataclasses", names: dataclassNames()}, "enum": &library{name: "enum", names: starlark.StringDict{"auto": builtin("auto", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return auto, nil })}},
 		"abc":      &library{name: "abc", names: starlark.StringDict{"abstractmethod": builtin("abstractmethod", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil })}},
@@ -266,6 +266,25 @@ func isqrt(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		}
 	}
 	return nil, fmt.Errorf("isqrt() argument must be nonnegative")
+}
+
+// uncached is functools.cache: functions give each call what they compute, as tests
+// draw anew.
+func uncached(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("functools.cache decorates one function")
+	}
+	return a[0], nil
+}
+
+// lruCache is functools.lru_cache, with arguments or without.
+func lruCache(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 1 {
+		if _, ok := args[0].(starlark.Callable); ok {
+			return args[0], nil
+		}
+	}
+	return builtin("lru_cache", uncached), nil
 }
 
 // wraps is a decorator that leaves the function as it is.
