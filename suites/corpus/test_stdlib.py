@@ -13,6 +13,7 @@ import platform
 import statistics
 import string
 import types
+from collections import Counter, defaultdict, deque, namedtuple
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple, Optional
 
@@ -137,3 +138,36 @@ def test_format_of_repr():
     x = 3.25
     assert f"{x!r:>6}|{x=:.1f}|{[1]!r:<5}|" == "  3.25|x=3.2|[1]  |"
     return random_tensor(1, 2)
+
+
+Point = namedtuple("Point", ["x", "y"])
+
+
+@autotest(n=1)
+def test_collections():
+    d = defaultdict(list)
+    d["a"].append(1)
+    d["b"].append(2)
+    assert dict(d) == {"a": [1], "b": [2]} and d == {"b": [2], "a": [1]}
+    del d["a"]
+    assert d.setdefault("c", 5) == 5 and sorted(d.keys()) == ["b", "c"] and d.pop("b") == [2] and len(d) == 1
+    c = Counter("hello")
+    c.update({"l": 3})
+    c.update("zz")
+    assert c.most_common(1) == [("l", 5)] and c.total() == 10 and dict(Counter([1, 1, 2])) == {1: 2, 2: 1}
+    assert sorted(Counter("aab").elements()) == ["a", "a", "b"]
+    q = deque([1, 2, 3], maxlen=2)
+    assert list(q) == [2, 3]
+    q.appendleft(9)
+    assert list(q) == [9, 2]
+    r = deque([1, 2, 3, 4])
+    r.rotate(1)
+    assert list(r) == [4, 1, 2, 3]
+    r.rotate(-2)
+    r[0] = 7
+    r.remove(4)
+    r.extendleft([5, 6])
+    assert list(r) == [6, 5, 7, 3, 1] and 3 in r and r != deque([1])
+    p = Point(1, y=2)._replace(x=5)
+    assert p == (5, 2) and p._asdict() == {"x": 5, "y": 2} and Point._fields == ("x", "y") and Point._make([1, 2]).y == 2
+    return random_tensor(2, p.x, p.y)

@@ -194,7 +194,7 @@ func settled(v starlark.Value) (starlark.Value, error) {
 }
 
 // deleteItem is "del x[k]".
-func deleteItem(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func deleteItem(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 2 {
 		return nil, lack("del of an expression is not supported in test files")
 	}
@@ -228,6 +228,9 @@ func deleteItem(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return nil, fmt.Errorf("list assignment index out of range")
 		}
 		return starlark.None, replaceAll(x, slices.Delete(vs, i, i+1))
+	}
+	if _, ok, err := special(t, a[0], "__delitem__", a[1]); ok || err != nil {
+		return starlark.None, err
 	}
 	return nil, fmt.Errorf("%s has no items to delete", article(a[0].Type()))
 }

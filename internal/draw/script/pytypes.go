@@ -133,6 +133,15 @@ func toSet(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 func toDict(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	for i, v := range args {
 		if _, ok := v.(*starlark.Dict); !ok {
+			if o, ok := v.(*object); ok && o.class.lookup("keys") != nil { // a mapping
+				items, err := o.Attr("items")
+				if err == nil {
+					v, err = starlark.Call(t, items, nil, nil)
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
 			vs, err := iterate(t, v)
 			if err != nil {
 				return nil, err

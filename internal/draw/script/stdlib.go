@@ -422,7 +422,7 @@ func copyValue(v starlark.Value, depth int, left *int, memo map[starlark.Value]s
 	return v, nil
 }
 
-// record is an instance of a named tuple.
+// namedType is a named tuple.
 type namedType struct {
 	name     string
 	fields   []string
@@ -445,6 +445,32 @@ func (n *namedType) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs
 		return nil, err
 	}
 	return instance{n, a.values}, nil
+}
+
+func (n *namedType) AttrNames() []string { return []string{"_fields", "_make"} }
+
+// Attr returns its fields, or what makes an instance of a list.
+func (n *namedType) Attr(s string) (starlark.Value, error) {
+	switch s {
+	case "_fields":
+		var fields starlark.Tuple
+		for _, f := range n.fields {
+			fields = append(fields, starlark.String(f))
+		}
+		return fields, nil
+	case "_make":
+		return builtin(s, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if len(a) != 1 {
+				return nil, fmt.Errorf("%s._make takes one iterable", n.name)
+			}
+			values, err := iterate(t, a[0])
+			if err != nil {
+				return nil, err
+			}
+			return n.CallInternal(t, values, nil)
+		}), nil
+	}
+	return nil, nil
 }
 
 type instance struct {
@@ -480,6 +506,23 @@ func (i instance) AttrNames() []string        { return i.of.fields }
 func (i instance) Attr(s string) (starlark.Value, error) {
 	if n := slices.Index(i.of.fields, s); n >= 0 {
 		return i.values[n], nil
+	}
+	switch s {
+	case "_replace":
+		return starlark.NewBuiltin(s, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			a := arguments{s, i.of.fields, slices.Clone(i.values)}
+			return instance{i.of, a.values}, a.rebind(args, kwargs)
+		}), nil
+	case "_asdict":
+		return builtin(s, func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+			d := starlark.NewDict(len(i.values))
+			for j, f := range i.of.fields {
+				_ = d.SetKey(starlark.String(f), i.values[j])
+			}
+			return d, nil
+		}), nil
+	case "_fields":
+		return i.of.Attr(s)
 	}
 	if i.of.class != nil {
 		if fn, ok := i.of.class.lookup(s).(*starlark.Function); ok {

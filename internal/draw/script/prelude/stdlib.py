@@ -35,16 +35,46 @@ class defaultdict:
     def items(self):
         return self._dict.items()
 
+    def __delitem__(self, key):
+        self._dict.pop(key)
+
+    def __eq__(self, other):
+        return self._dict == dict(other)
+
+    def pop(self, *args):
+        return self._dict.pop(*args)
+
+    def setdefault(self, key, default=None):
+        return self._dict.setdefault(key, default)
+
+    def update(self, *args, **kwargs):
+        self._dict.update(*args, **kwargs)
+
+    def clear(self):
+        self._dict.clear()
+
 
 class Counter(defaultdict):
     def __init__(self, elements=()):
         self.default_factory = None
         self._dict = {}
-        for e in elements:
-            self._dict[e] = self._dict.get(e, 0) + 1
+        self.update(elements)
 
     def __getitem__(self, key):
         return self._dict.get(key, 0)
+
+    def update(self, elements=()):
+        counts = elements if hasattr(elements, "items") else {}
+        for e, n in counts.items():
+            self._dict[e] = self[e] + n
+        for e in [] if hasattr(elements, "items") else elements:
+            self._dict[e] = self[e] + 1
+
+    def elements(self):
+        return [e for e, n in self.items() for _ in range(n)]
+
+    def total(self):
+        return sum(self.values())
 
     def most_common(self, n=None):
         return sorted(self._dict.items(), key=lambda kv: -kv[1])[:n]
@@ -52,8 +82,9 @@ class Counter(defaultdict):
 
 class deque:
     def __init__(self, elements=(), maxlen=None):
-        self._list = list(elements)
+        self._list = []
         self.maxlen = maxlen
+        self.extend(elements)
 
     def append(self, v):
         self._list.append(v)
@@ -62,6 +93,8 @@ class deque:
 
     def appendleft(self, v):
         self._list.insert(0, v)
+        if self.maxlen is not None and len(self._list) > self.maxlen:
+            self._list.pop()
 
     def pop(self):
         return self._list.pop()
@@ -73,8 +106,32 @@ class deque:
         for v in values:
             self.append(v)
 
+    def extendleft(self, values):
+        for v in values:
+            self.appendleft(v)
+
+    def rotate(self, n=1):
+        if self._list:
+            at = -n % len(self._list)
+            self._list = self._list[at:] + self._list[:at]
+
+    def remove(self, v):
+        self._list.remove(v)
+
+    def clear(self):
+        self._list.clear()
+
     def __getitem__(self, i):
         return self._list[i]
+
+    def __setitem__(self, i, v):
+        self._list[i] = v
+
+    def __contains__(self, v):
+        return v in self._list
+
+    def __eq__(self, other):
+        return isinstance(other, deque) and self._list == other._list
 
     def __len__(self):
         return len(self._list)
