@@ -181,6 +181,7 @@ class TestParametrised(unittest.TestCase):
         self.assertNotEqual(x.dtype, torch.float64)
         self.assertTrue(torch.allclose(x, x + 1e-9))
         self.assertSequenceEqual(list(x.shape), [2])
+        self.assertCountEqual(x.tolist(), [2.0, 1.0])
 
 
 if __name__ == "__main__":

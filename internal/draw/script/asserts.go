@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -40,7 +41,9 @@ func init() {
 		"assertTupleEqual":     {two, relation("eq", "%s != %s")},
 		"assertDictEqual":      {two, relation("eq", "%s != %s")},
 		"assertSetEqual":       {two, relation("eq", "%s != %s")},
+		"assertMultiLineEqual": {two, relation("eq", "%s != %s")},
 		"assertSequenceEqual":  {two, sequencesEqual},
+		"assertCountEqual":     {two, sameElements},
 		"assertNotEqual":       {two, relation("ne", "%s == %s")},
 		"assertGreater":        {two, relation("gt", "%s not greater than %s")},
 		"assertGreaterEqual":   {two, relation("ge", "%s not greater than or equal to %s")},
@@ -173,6 +176,42 @@ func sequencesEqual(t *starlark.Thread, a []starlark.Value) (string, error) {
 		return "", err
 	}
 	return relation("eq", "%s != %s")(t, []starlark.Value{starlark.Tuple(x), starlark.Tuple(y)})
+}
+
+// mostCounted bounds the elements that are looked for one by one.
+const mostCounted = 1000
+
+// sameElements says that two iterables have the same elements, each as often.
+func sameElements(t *starlark.Thread, a []starlark.Value) (string, error) {
+	x, err := iterate(t, a[0])
+	if err != nil {
+		return "", err
+	}
+	y, err := iterate(t, a[1])
+	if err != nil {
+		return "", err
+	}
+	if len(x) > mostCounted {
+		return "", lack("assertCountEqual of more than %d elements is not supported in test files", mostCounted)
+	}
+	same := len(x) == len(y)
+	for _, v := range x {
+		at := -1
+		for i, w := range y {
+			if eq, err := operators["eq"].call(t, v, w); err != nil {
+				return "", err
+			} else if bool(eq.Truth()) {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			same = false
+			break
+		}
+		y = slices.Delete(y, at, at+1)
+	}
+	return unless(same, "%s and %s do not have the same elements", a...)
 }
 
 func membership(want bool) func(*starlark.Thread, []starlark.Value) (string, error) {
