@@ -93,6 +93,18 @@ func TestTaskIsLaidOut(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	task.Files[1].Source = "../elsewhere/task.py" // here it is in the task's own folder
+	task.Files = append(task.Files, task.Files[1])
+	task.Files[len(task.Files)-1].Name, task.Files[len(task.Files)-1].Source = "eval.py", "../eval.py" // which is nowhere
+	to = t.TempDir()
+	if _, _, err := task.lay(dir, filepath.Join(dir, "submission.py"), to); err != nil {
+		t.Error(err)
+	}
+	for path, want := range map[string]bool{filepath.Join(to, "kernel", "task.py"): true, filepath.Join(to, "kernel", "eval.py"): false} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 	task.Files[1].Name = "../task.py"
 	if _, _, err := task.lay(dir, filepath.Join(dir, "submission.py"), t.TempDir()); err == nil {
 		t.Error("a file outside of the folder was written")

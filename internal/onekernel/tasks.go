@@ -63,7 +63,9 @@ func ReadTask(dir string, decode func([]byte, any) error) (*Task, error) {
 }
 
 // lay copies a task's files: for the reference all but the submission, for the
-// kernel all but the reference, so that there is nothing to import there.
+// kernel all but the reference, so that there is nothing to import there. A file that is
+// not there, such as the evaluation of a folder that was copied alone, is left out: who
+// imports it says so.
 func (t *Task) lay(dir, submission, to string) (kernel, reference string, err error) {
 	files := map[string]string{"submission.py": submissionMark, referenceName: referenceName}
 	for _, f := range t.Files {
@@ -74,7 +76,14 @@ func (t *Task) lay(dir, submission, to string) (kernel, reference string, err er
 			return "", "", fmt.Errorf("%s: the file %q lies outside of the folder", TaskFile, name)
 		}
 		if source != submissionMark && !strings.HasPrefix(source, "@") {
-			source = filepath.Join(dir, source)
+			found := beside(dir, source)
+			switch {
+			case found == "" && name == referenceName:
+				return "", "", &Mistake{fmt.Errorf("%s has no %s", dir, source)}
+			case found == "":
+				continue
+			}
+			source = found
 		}
 		for side, skipped := range map[string]bool{"kernel": name == referenceName, "reference": source == submissionMark} {
 			if skipped {
@@ -93,6 +102,17 @@ func (t *Task) lay(dir, submission, to string) (kernel, reference string, err er
 		return "", "", fmt.Errorf("%s names no file of source %q", TaskFile, submissionMark)
 	}
 	return kernel, filepath.Join(to, "reference", referenceName), nil
+}
+
+// beside is where a file of a task lies: where the task says, else in its own folder; ""
+// where it is in neither.
+func beside(dir, source string) string {
+	for _, path := range []string{filepath.Join(dir, source), filepath.Join(dir, filepath.Base(source))} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 func copyFile(from, to string) error {
