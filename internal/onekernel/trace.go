@@ -161,7 +161,7 @@ func (r *recording) apply(b op.Builder, inputs []op.Value) []op.Value {
 		if err != nil {
 			op.Fail(err)
 		}
-		out, err := b.Apply(call.Def.ID(), args, kwargs)
+		out, err := b.Apply(call.Def.ID(), gathered(call, args, c.Target), kwargs)
 		if err != nil {
 			op.Fail(err)
 		}
@@ -179,6 +179,23 @@ func (r *recording) apply(b op.Builder, inputs []op.Value) []op.Value {
 		results[i] = env[program.Ref(name)].(op.Value)
 	}
 	return results
+}
+
+// gathered are the arguments of a call by its operator's id: with those in one list that
+// a method takes one by one, x.view(2, 3), and x.T without the property's name.
+func gathered(call *op.Call, args []any, target string) []any {
+	if target == "getattr" {
+		return args[:1]
+	}
+	at := call.Args.Sig.Spread(strings.HasPrefix(target, "Tensor."))
+	if at < 0 || at >= len(args) {
+		return args
+	}
+	switch args[at].(type) {
+	case int, int64, op.Value:
+		return append(slices.Clone(args[:at]), slices.Clone(args[at:]))
+	}
+	return args
 }
 
 // element is a call that takes one of several results.
