@@ -121,24 +121,40 @@ func requiresGrad(v backend.Value) bool {
 }
 
 // gradients looks whether the kernel's results are detached where the reference's
-// are not. A kernel that is none of PyTorch's own operators has no gradients
-// unless they are asked for, nor has one in Triton that writes to a copy of an argument:
-// its cases are run without, from then on.
+// are not, or some of its gradients end inside. A kernel that is none of PyTorch's own
+// operators has no gradients unless they are asked for or it states them itself, nor has
+// one in Triton that writes to a copy of an argument: its cases are run without, from
+// then on.
 func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
-	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) || requiresGrad(r.kernel.Values[0]) && !(r.seen.Copied && r.seen.Launches > 0) {
+	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) {
 		return false, nil
 	}
 	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad
 	if demanded || s.detached {
 		return false, nil
 	}
-	if len(r.seen.Operators) > 0 && r.seen.Launches == 0 {
-		return false, nil
-	}
-	if !c.recorded() {
+	switch {
+	case !requiresGrad(r.kernel.Values[0]):
+		if len(r.seen.Operators) > 0 && !r.seen.Foreign || !c.recorded() {
+			return false, nil
+		}
+	case r.seen.Copied && r.seen.Launches > 0:
+		if !c.recorded() {
+			return false, nil
+		}
+	case !r.seen.Foreign || r.seen.Formulas || !r.lacksGradients():
 		return false, nil
 	}
 	s.detached = true
 	s.withoutGradients(c)
 	return true, nil
+}
+
+// lacksGradients reports whether an argument has no gradient that has one of the
+// reference's.
+func (r *result) lacksGradients() bool {
+	return slices.ContainsFunc(r.ref.Slots, func(want backend.Slot) bool {
+		return want.Part == backend.PartGrad && want.Tensor != nil && compare.Any(want.Tensor, func(v complex128) bool { return v != 0 }) &&
+			!slices.ContainsFunc(r.kernel.Slots, func(got backend.Slot) bool { return got.Place == want.Place && got.Tensor != nil })
+	})
 }

@@ -58,3 +58,40 @@ func TestSecondGradientsThatAreNowhere(t *testing.T) {
 		}
 	}
 }
+
+// TestForwardOnly: gradients that end in something that is not PyTorch's are not held
+// against a kernel which states none.
+func TestForwardOnly(t *testing.T) {
+	g := tensor.New(tensor.F32, 1)
+	g.Set(0, 1)
+	in := backend.Place{Part: backend.PartGrad, Owner: "x"}
+	outcome := func(requires bool, grad *tensor.Tensor) *backend.Outcome {
+		o := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 1), RequiresGrad: requires}}}
+		o.Add(in, grad)
+		return o
+	}
+	ops := []string{"aten::mm"}
+	for _, of := range []struct {
+		name     string
+		requires bool
+		grad     *tensor.Tensor
+		seen     observed
+		forward  bool
+	}{
+		{"launches between PyTorch's operators", true, nil, observed{Operators: ops, Foreign: true}, true},
+		{"a formula without a term", true, nil, observed{Operators: ops, Foreign: true, Formulas: true}, false},
+		{"PyTorch's operators, detached inside", true, nil, observed{Operators: ops}, false},
+		{"all gradients", true, g, observed{Operators: ops, Foreign: true}, false},
+		{"a detached result of an extension", false, nil, observed{Operators: ops, Foreign: true}, true},
+		{"a detached result of PyTorch's operators", false, nil, observed{Operators: ops}, false},
+		{"a detached result of none of them", false, nil, observed{}, true},
+	} {
+		s := judged(t, 1)
+		c := s.outcomes[0].Case
+		c.Grad = true
+		r := &result{Case: c, kernel: outcome(of.requires, of.grad), ref: outcome(true, g), seen: of.seen}
+		if again, _ := s.gradients(t.Context(), c, r); again != of.forward {
+			t.Errorf("%s: run again without gradients: %v", of.name, again)
+		}
+	}
+}

@@ -155,6 +155,8 @@ type observed struct {
 	Operators []string    `json:"operators"`    // that compute, sorted
 	Shares    []int       `json:"shares"`       // the arguments in whose memory a result is
 	Copied    bool        `json:"copied"`       // its results have the gradient of a copy
+	Foreign   bool        `json:"foreign"`      // something beside PyTorch has computed, so far
+	Formulas  bool        `json:"formulas"`     // it states gradients itself
 	Launches  int         `json:"launches"`     // of kernels in Triton, so far
 	Builds    string      `json:"builds"`       // what tried to build in the call, if anything
 	Programs  int         `json:"programs"`     // of those of the last call

@@ -126,7 +126,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "builds": self.watch.builds, "programs": self.watch.programs(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
 
     def launched(self, _):
         """Tells what a compiler needs to know of the launches so far."""
@@ -272,6 +272,7 @@ class Trace(Text):
         self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
 
     def call(self, target, args, kwargs):
+        kwargs = {k: v for k, v in kwargs.items() if k != "out" or v is not None}
         reflected = REFLECTED.get(target.split(".")[-1].replace("__rtruediv__", "__rdiv__"))
         if reflected:
             return super().call(reflected, args[::-1], kwargs)

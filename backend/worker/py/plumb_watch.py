@@ -194,7 +194,7 @@ class Watch:
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
         self.record, self.on, self.calls, self.layer = False, False, 0, None
         self.sealed, self.builds, self.elements = False, "", 0
-        self.ghosts, self.same, self.copied = 0, 0, False
+        self.ghosts, self.same, self.copied, self.foreign, self.formulas = 0, 0, False, False, False
         self.elsewhere = []  # operators of other threads
         self.clock = Clock(self.asks, mentions(self.file, b"datetime"))
         self.known = functions()
@@ -211,6 +211,8 @@ class Watch:
     # What Python tells of what runs (PEP 578).
 
     def audit(self, event, args):
+        if self.on and (event == "ctypes.dlopen" and args[0] or event == "import" and args[1]) and built(args[event == "import"]):
+            self.foreign = True
         if self.on and self.sealed and (event in OUTWARD or event == "open" and isinstance(args[2], int) and args[2] & WRITES):
             return self.outward(event, args)
         opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
@@ -313,6 +315,7 @@ class Watch:
             self.on = False
         left = [t for t in set(threads_of()) - threads if not idle(t)]
         self.copied = any(t.requires_grad for t in tensors(v)) and all(map(copies, tensors(v)))
+        self.formulas = any(isinstance(f, FORMULA) for t in tensors(v) for f in nodes(t))
         self.result(kernel, v, given)
         for t in left:  # after the result is held
             if not rests(t):
@@ -457,19 +460,33 @@ def rests(t):
 COPIES = ("Clone", "Copy", "ToCopy", "View", "UnsafeView", "ReshapeAlias", "AsStrided", "Expand", "Transpose", "Permute", "T", "Alias", "Contiguous", "Squeeze", "Unsqueeze", "Slice", "Select")
 
 
-def copies(t):
-    """Tells whether the gradient of a tensor is that of a copy: what was written to the copy, autograd does not know."""
+FORMULA = torch.autograd.function.BackwardCFunction  # a gradient that the kernel states itself
+
+
+def nodes(t):
+    """Lists what differentiates a tensor, to its leaves."""
     waiting, seen = [t.grad_fn] if t.grad_fn is not None else [], set()
     while waiting:
         f = waiting.pop()
-        name = type(f).__name__
-        if f in seen or name == "AccumulateGrad":
+        if f in seen or type(f).__name__ == "AccumulateGrad":
             continue
         seen.add(f)
-        if name.rstrip("0123456789").replace("Backwards", "Backward").rpartition("Backward")[0] not in COPIES and name != "CopySlices":
-            return False
+        yield f
         waiting += [g for g, _ in f.next_functions if g is not None]
-    return True
+
+
+def copies(t):
+    """Tells whether the gradient of a tensor is that of a copy: what was written to the copy, autograd does not know."""
+    names = (type(f).__name__ for f in nodes(t))
+    return all(name.rstrip("0123456789").replace("Backwards", "Backward").rpartition("Backward")[0] in COPIES or name == "CopySlices" for name in names)
+
+
+def built(path):
+    """Tells whether a library is one that a kernel has brought along or built."""
+    if os.sep not in str(path):
+        return False
+    path = os.path.realpath(str(path))
+    return ".so" in os.path.basename(path) and not path.startswith((STANDARD, "/usr/", "/lib")) and not any(p in path for p in PACKAGES)
 
 
 def tensors(v):
