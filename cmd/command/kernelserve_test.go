@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -74,6 +75,28 @@ func TestKernelServe(t *testing.T) {
 	}
 	if first, last := fmt.Sprint(answers["first"]), fmt.Sprint(answers["last"]); first != last {
 		t.Errorf("the same request is answered by\n%s\nand by\n%s", first, last)
+	}
+}
+
+// TestKernelServeOutlivesItsParent: a judgement whose process was a fork of one that has
+// ended meanwhile is made again, and tells nothing of it.
+func TestKernelServeOutlivesItsParent(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "seen")
+	source := fmt.Sprintf(`import os, signal, time, torch
+if not os.path.exists(%[1]q):
+    open(%[1]q, "w").close()
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(5)
+def f(input):
+    return torch.where(input <= 0, torch.zeros_like(input), input)
+`, seen)
+	text, err := json.Marshal(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := served(t, fmt.Sprintf(`{"id": 1, "source": %s, "function": "f", "against": "torch.relu", "dtypes": ["float32"], "no-sandbox": true, "seed": 1, "number": 2}`+"\n", text))["1"]
+	if _, err := os.Stat(seen); err != nil || a["verdict"] != "right" {
+		t.Errorf("%v, %v", err, a)
 	}
 }
 

@@ -327,6 +327,8 @@ func (s *Session) describe(ctx context.Context) error {
 	err := s.load(ctx, &s.told)
 	var lost *worker.Lost
 	switch {
+	case errors.Is(err, worker.ErrOrphaned):
+		return err
 	case errors.As(err, &lost):
 		return &errNothing{"the process ended while the kernel was loaded: " + lost.Message}
 	case err != nil:
