@@ -53,6 +53,8 @@ type Case struct {
 	Regime Regime         `json:"values"`
 	Layout Layout         `json:"layout"`
 	Grad   bool           `json:"gradients,omitempty"`
+	// Cotangents is how they lie in memory, "" for contiguous ones.
+	Cotangents Layout `json:"cotangents,omitempty"`
 	// Key is that of the case's elements.
 	Key uint64 `json:"-"`
 
@@ -549,6 +551,9 @@ func (c *Case) String() string {
 	}
 	if c.Grad {
 		s += ", with gradients"
+		if c.Cotangents != "" {
+			s += " of a cotangent that is " + string(c.Cotangents)
+		}
 	}
 	return s
 }

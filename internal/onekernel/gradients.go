@@ -19,12 +19,20 @@ func (m *maker) differentiate(c *Case) {
 	if m.promises.Grad == nil || *m.promises.Grad {
 		c.Grad = c.Regime != NonFinite && c.Regime != Extremes && c.Index%3 != 2
 	}
+	c.Cotangents = ""
+	of, drawn := map[int]Layout{1: Expanded, 4: Transposed}[c.Index%6]
+	if drawn && c.Grad && (m.promises.Layouts == nil || slices.Contains(m.promises.Layouts, of)) {
+		c.Cotangents = of
+	}
 }
 
 // backward asks for the gradients of a case's result, or of its parts, each with a
 // cotangent of its own, and of the second order where they are promised.
 func (m *maker) backward(c *Case, p *program.Program) {
 	cotangent := func(k int) program.Fill {
+		if c.Cotangents == Expanded {
+			return program.Fill{} // ones
+		}
 		return program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: choice.Derive(c.Key, uint64(1<<32+k))}
 	}
 	if c.parts == nil {
@@ -52,7 +60,7 @@ func forward(p *program.Program) {
 }
 
 func (s *Session) withoutGradients(c *Case) {
-	c.Grad = false
+	c.Grad, c.Cotangents = false, ""
 	forward(c.program)
 	for i := range c.program.Inputs {
 		c.program.Inputs[i].RequiresGrad = false

@@ -95,3 +95,22 @@ func TestForwardOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestCotangentsThatAreNotContiguous: there are some among the first ten calls, but for a
+// kernel that promises contiguous tensors alone.
+func TestCotangentsThatAreNotContiguous(t *testing.T) {
+	for _, promised := range [][]Layout{nil, {Contiguous}} {
+		m := makerOf(t, "x: float[N]", tensor.F32)
+		m.promises.Layouts = promised
+		seen := map[Layout]bool{}
+		for _, c := range cases(t, m, 10) {
+			seen[c.Cotangents] = true
+			if equal := c.Grad && c.program.Backward[0].Cotangent.Dist == ""; equal != (c.Cotangents == Expanded) {
+				t.Errorf("case %d: a cotangent of equal elements %v, but it is %q", c.Index, equal, c.Cotangents)
+			}
+		}
+		if seen[Expanded] != (promised == nil) || seen[Transposed] != (promised == nil) {
+			t.Errorf("promised %v: %v", promised, seen)
+		}
+	}
+}

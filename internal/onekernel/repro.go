@@ -47,6 +47,7 @@ type repro struct {
 	Kernel, Against       []string
 	Grad, Second          bool
 	Cotangents            []string // of results, as pairs
+	Laid                  Layout   // of their memory
 	Seconds               []string // of gradients, None of what has none
 	Twice, Alias          bool
 	ResultNames           string
@@ -407,7 +408,7 @@ func (f *repro) gradient() {
 		t := f.r.ref.Values[at].Tensor
 		f.Cotangents = append(f.Cotangents, fmt.Sprintf("(%s, %s)", values[b.Value], f.stream(t.DType(), b.Cotangent.Cotangent(numbers(t.DType(), t.Len())))))
 	}
-	f.Grad, f.Second = len(f.Cotangents) > 0, p.Second.Dist != ""
+	f.Grad, f.Second, f.Laid = len(f.Cotangents) > 0, p.Second.Dist != "", f.r.Case.Cotangents
 	for _, order := range []struct {
 		holds bool
 		name  string

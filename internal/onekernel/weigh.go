@@ -432,8 +432,11 @@ func (s *Session) simpler(c *Case) []*Case {
 	if c.Regime != Usual {
 		add(func(k *Case) { k.Regime = Usual })
 	}
+	if c.Cotangents != "" {
+		add(func(k *Case) { k.Cotangents = "" })
+	}
 	if c.Grad {
-		add(func(k *Case) { k.Grad = false })
+		add(func(k *Case) { k.Grad, k.Cotangents = false, "" })
 	}
 	return out
 }
@@ -459,7 +462,9 @@ func (s *Session) when() string {
 		text  string
 		holds func(*result) bool
 	}
-	var traits []trait
+	traits := []trait{{"only in the gradient where the cotangent is not contiguous", func(r *result) bool {
+		return r.Cotangents != "" && (len(r.problems) == 0 || gradientOnly(r))
+	}}}
 	for _, v := range []Regime{Offset, Large, Negative, ConstRows, ZeroRows, Ties, NonFinite, Zeros, Extremes, Tiny, Cancelling} {
 		traits = append(traits, trait{"only where the values are: " + string(v), func(r *result) bool { return r.Regime == v }})
 	}

@@ -37,3 +37,43 @@ def feed_forward(x, up, scale, down):
 
 def feed_forward_scale_ungraded(x, up, scale, down):
     return SquaredRelu.apply(x @ up, scale) @ down
+
+
+@triton.jit
+def squared_relu_grad_kernel(x_ptr, g_ptr, dx_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n, other=0.0)
+    g = tl.load(g_ptr + offs, mask=offs < n, other=0.0)
+    tl.store(dx_ptr + offs, 2 * tl.maximum(x, 0.0) * g, mask=offs < n)
+
+
+def squared_relu_grad(x, g):
+    dx = torch.empty_like(x)
+    squared_relu_grad_kernel[(triton.cdiv(x.numel(), 1024),)](x, g, dx, x.numel(), BLOCK=1024)
+    return dx
+
+
+class SquaredReluFused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x = x.contiguous()
+        ctx.save_for_backward(x)
+        return squared_relu(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return squared_relu_grad(ctx.saved_tensors[0], g.contiguous())
+
+
+class SquaredReluDense(SquaredReluFused):
+    @staticmethod
+    def backward(ctx, g):
+        return squared_relu_grad(ctx.saved_tensors[0], g)
+
+
+def squared_relu_fused(x):
+    return SquaredReluFused.apply(x)
+
+
+def squared_relu_dense_gradient(x):
+    return SquaredReluDense.apply(x)

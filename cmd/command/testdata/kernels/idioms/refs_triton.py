@@ -25,3 +25,7 @@ def var_mean(x): return torch.var(x, -1, unbiased=False), x.mean(-1)
 
 def feed_forward(x, up, scale, down):
     return (torch.relu(x @ up).square() * scale) @ down
+
+
+def squared_relu(x):
+    return torch.relu(x).square()
