@@ -104,6 +104,10 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 	case `"fault"`:
 		fmt.Fprintln(os.Stderr, "broken worker")
 		os.Exit(70)
+	case `"spins late"`:
+		time.Sleep(300 * time.Millisecond)
+		for spun := 0; ; spun++ {
+		}
 	case `"spin"`:
 		for spun := 0; ; spun++ { // of processor time
 		}

@@ -59,3 +59,17 @@ func TestHangsAreToldByWhatTheyUse(t *testing.T) {
 		}
 	}
 }
+
+// TestHangsOfWhatComputesLate: what has had little of a processor by the time that it may
+// compute is looked at again.
+func TestHangsOfWhatComputesLate(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the time of processors is read from /proc")
+	}
+	w := fake(t, Config{CaseTimeout: 20 * time.Second})
+	w.Hung(0, 200*time.Millisecond)
+	out, err := w.Run(t.Context(), fakeJob("spins late"))
+	if err != nil || out.Status != backend.TimedOut || strings.Contains(out.Message, "20s") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

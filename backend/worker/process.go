@@ -449,7 +449,9 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		at(after, func(used, queued time.Duration) bool { return used+queued < after/20 })
 	}
 	if after := w.config.Busy; after > 0 {
-		at(after, func(used, _ time.Duration) bool { return used > after*4/5 })
+		for k := after; k < starved*w.config.CaseTimeout; k += after { // as soon as it has had a processor for so long
+			at(k, func(used, _ time.Duration) bool { return used > after*4/5 })
+		}
 	}
 	stop := context.AfterFunc(ctx, p.kill)
 	err := p.write(frame)

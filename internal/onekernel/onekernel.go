@@ -97,8 +97,9 @@ type described struct {
 	Init        json.RawMessage `json:"init"`
 	State       []stateEntry    `json:"state"`
 	Sizes       map[string]int  `json:"sizes"`
-	Mistake     string          `json:"mistake"` // of who names the function
-	Failed      string          `json:"failed"`  // what its import raised
+	Mistake     string          `json:"mistake"`  // of who names the function
+	Failed      string          `json:"failed"`   // what its import raised
+	Compiles    bool            `json:"compiles"` // something that may be at work in a first call
 }
 
 type parameter struct {

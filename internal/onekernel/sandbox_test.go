@@ -73,3 +73,31 @@ func TestBuildInCall(t *testing.T) {
 		t.Errorf("%s, without %v: %v", rep.Verdict, rep.Sandbox.Missing, rep.Reasons)
 	}
 }
+
+// TestPatience: what may compile, or starts a compiler, has longer than another's first
+// call, and that longer than the next ones.
+func TestPatience(t *testing.T) {
+	for _, of := range []struct {
+		name            string
+		builds          string
+		held            []string
+		compiles, first bool
+		idle, computing time.Duration
+	}{
+		{"a first call", "", []string{"processes"}, false, true, 10, 15},
+		{"one that may wait for a compiler", "", nil, false, true, 30, 15},
+		{"one that may compile itself", "", []string{"processes"}, true, true, 10, 0},
+		{"one that builds", "gcc", []string{"processes"}, false, false, 30, 0},
+		{"a later call", "", []string{"processes"}, true, false, 6, 10},
+	} {
+		s := judged(t, 1)
+		s.cfg.Timeout = 30
+		s.sandbox.builds, s.sandbox.told.Held, s.told.Compiles = of.builds, of.held, of.compiles
+		if of.first {
+			s.outcomes = nil
+		}
+		if idle, computing := s.patience(); idle != of.idle || computing != of.computing {
+			t.Errorf("%s: %d and %d, want %d and %d", of.name, idle, computing, of.idle, of.computing)
+		}
+	}
+}

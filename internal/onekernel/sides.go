@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"plumb/backend"
 	"plumb/backend/worker"
@@ -36,6 +37,7 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	var seen observed
 	told := map[string]any{
 		"guard": s.guard(c), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
+		"cotangents": c.Cotangents,
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -84,20 +86,36 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 }
 
 // asleep and busy are the parts of the time that a call has after which one hangs that has
-// done nothing, or computed, all the while.
-const asleep, busy = 5, 3
+// done nothing, or computed, all the while; firstAsleep and firstBusy those of the first.
+const (
+	asleep, busy           = 5, 3
+	firstAsleep, firstBusy = 3, 2
+)
 
-// hangs says when a call hangs: before its time is over, but for the first one, which may
-// compile, and those of a kernel that builds in calls; after it, where the processor is
-// others' meanwhile.
-func (s *Session) hangs() {
-	if len(s.outcomes) == 0 || s.sandbox.builds != "" {
-		s.kernel.Hung(s.cfg.Timeout, 0)
-	} else if s.launches() { // one program of Triton's interpreter may take seconds
-		s.kernel.Hung(s.cfg.Timeout/asleep, 0)
-	} else {
-		s.kernel.Hung(s.cfg.Timeout/asleep, s.cfg.Timeout/busy)
+// hangs says when a call hangs: before its time is over, where the processor is others'
+// meanwhile.
+func (s *Session) hangs() { s.kernel.Hung(s.patience()) }
+
+// patience is for how long a call may do nothing, and compute; 0 for all of its time. The
+// first one may compile, and wait for a process that does where it can start one; those of
+// a kernel that builds in calls may too.
+func (s *Session) patience() (idle, computing time.Duration) {
+	whole := s.cfg.Timeout
+	switch {
+	case s.sandbox.builds != "":
+		return whole, 0
+	case len(s.outcomes) == 0:
+		if idle = whole; slices.Contains(s.sandbox.told.Held, "processes") {
+			idle /= firstAsleep
+		}
+		if !s.told.Compiles {
+			computing = whole / firstBusy
+		}
+		return idle, computing
+	case s.launches(): // one program of Triton's interpreter may take seconds
+		return whole / asleep, 0
 	}
+	return whole / asleep, whole / busy
 }
 
 // repeat makes an equal call, with programs in another order, and says where a bit of

@@ -6,6 +6,7 @@ their own (plumb_room.py); in the role "reference" it is traced for error bounds
 """
 
 import json
+import math
 import os
 import sys
 import traceback
@@ -22,11 +23,12 @@ from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
 from plumb_timing import Timing
-from plumb_watch import Watch, follow, recorded, threads_of, warm
+from plumb_watch import Watch, follow, mentions, recorded, threads_of, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
 EXAMPLES = 1 << 16  # elements of an example whose range is told
+COMPILERS = (b"numba", b"jax", b"triton", b"torch.compile", b"dynamo", b"helion", b"tilelang", b"taichi", b"cupy", b"jit")  # at work in a first call, or slow interpreters
 BETWEEN = 3  # calls before whose backward pass another call is made
 
 class Trial(plumb_torch.Run):
@@ -42,6 +44,7 @@ class Trial(plumb_torch.Run):
         given = [(x, self.elements(x)) for x in self.env[:len(self.case["inputs"])]] if ON_TRIAL else ()
         if ON_TRIAL:
             subject.call_between()
+            cotangents = [laid(c, subject.cotangents) for c in cotangents]
         try:
             super().differentiate(indices, cotangents)
         except Exception:
@@ -69,6 +72,7 @@ class Subject:
     def __init__(self):
         self.kernel = None
         self.room, self.watch, self.timing = Room(), Watch(SPEC["file"]), Timing(threads_of)
+        self.cotangents = ""  # how they lie in memory
         self.timed = None  # the timed call whose result is that of the next one
         self.between, self.last = 0, ((), {})  # calls between a call and its backward pass; arguments of the last call
         self.sandbox = plumb_sandbox.Sandbox(os.environ.get("PLUMB_WORKER_FOLDER"))
@@ -96,7 +100,7 @@ class Subject:
                 return {"failed": self.watch.told(e), "evidence": self.watch.take()}
             self.watch.imported(before)
         try:
-            return dict(self.kernel.describe(), evidence=self.watch.take())
+            return dict(self.kernel.describe(), evidence=self.watch.take(), compiles=any(mentions(self.watch.file, word) or word.decode() in sys.modules for word in COMPILERS))
         except Exception as e:  # what it is asked to be, such as a ModelNew, is not there
             return {"error": self.watch.told(e)}
 
@@ -116,7 +120,7 @@ class Subject:
             return {"error": self.watch.told(e)}
 
     def prepare(self, told):
-        self.timed = told.get("timed")
+        self.timed, self.cotangents = told.get("timed"), told.get("cotangents", "")
         self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False))
         if self.kernel is not None:
@@ -302,6 +306,19 @@ def leaves(v, gradients):
     if isinstance(v, (list, tuple)):
         return type(v)(leaves(e, gradients) for e in v)
     return v.detach().requires_grad_(gradients and (v.is_floating_point() or v.is_complex())) if isinstance(v, torch.Tensor) else v
+
+
+def laid(c, layout):
+    """Returns a cotangent in another layout; expanded, it is one of equal elements, and the memory has others."""
+    if layout == "transposed" and c.dim() > 1:
+        return c.transpose(0, -1).contiguous().transpose(0, -1)
+    if layout == "transposed" and c.dim() == 1:
+        return torch.stack((c, c * math.nan), -1)[:, 0]
+    if layout == "expanded" and c.numel() > 1:
+        memory = c.flatten() * math.nan
+        memory[0] = c.flatten()[0]
+        return memory.as_strided(c.shape, (0,) * c.dim())
+    return c
 
 
 def turned(v):
