@@ -462,6 +462,14 @@ func (in *Input) fill(c *Case, k int) program.Fill {
 		}
 	case in.Bounded:
 		f.Dist, f.Lo, f.Hi = program.Uniform, in.Lo, in.Hi
+		switch {
+		case in.Above && c.Regime == Tiny && c.DType != tensor.F16: // what variances may be
+			f.Lo, f.Hi = 1e-12, 1e-10
+		case in.Above && (c.Regime == Tiny || c.Regime == ZeroRows):
+			f.Lo, f.Hi = 1e-6, 1e-4
+		case in.Above && c.Regime == Large:
+			f.Lo, f.Hi = 50, 150
+		}
 		if c.Regime == Zeros && in.Lo <= 0 && 0 <= in.Hi {
 			f.Special = program.Zeros
 		}

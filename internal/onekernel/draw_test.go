@@ -220,3 +220,18 @@ func elements(p *program.Program) []complex128 {
 	}
 	return all
 }
+
+// TestPositiveElementsAreSmallAndLarge: what is declared as above 0, a variance, is near it
+// too, and never 0.
+func TestPositiveElementsAreSmallAndLarge(t *testing.T) {
+	least, most := 1.0, 0.0
+	for _, c := range cases(t, makerOf(t, "v: float[N] > 0", tensor.F32), len(first)) {
+		v := c.program.Inputs[0].Materialize()
+		for k := range v.Len() {
+			least, most = min(least, real(v.At(k))), max(most, real(v.At(k)))
+		}
+	}
+	if least <= 0 || least > 1e-10 || most < 100 {
+		t.Errorf("from %g to %g", least, most)
+	}
+}

@@ -40,7 +40,9 @@ type Input struct {
 	// symbol that Hi follows, such as the number of rows that indices point into.
 	Lo, Hi  float64
 	Bounded bool
-	Below   *Size
+	// Above says that they are above 0, and no more.
+	Above bool
+	Below *Size
 	// Among are the values that an input is made of; nil for a range.
 	Among []float64
 	// Literal are elements that cannot be drawn otherwise, of a matrix that must not
@@ -235,7 +237,7 @@ func (in *Input) bound(text string) error {
 	case strings.HasPrefix(text, ">"):
 		lo = strings.TrimSpace(text[1:])
 		v, err := strconv.ParseFloat(lo, 64)
-		in.Lo, in.Hi = v+0.05, v+4
+		in.Lo, in.Hi, in.Above = v+0.05, v+4, v == 0
 		return err
 	default:
 		m := interval.FindStringSubmatch(text)
