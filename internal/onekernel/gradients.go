@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
@@ -165,4 +166,10 @@ func (r *result) lacksGradients() bool {
 		return want.Part == backend.PartGrad && want.Tensor != nil && compare.Any(want.Tensor, func(v complex128) bool { return v != 0 }) &&
 			!slices.ContainsFunc(r.kernel.Slots, func(got backend.Slot) bool { return got.Place == want.Place && got.Tensor != nil })
 	})
+}
+
+// changesLeaf reports whether a call was refused for changing an argument in place that
+// requires a gradient.
+func changesLeaf(o *backend.Outcome) bool {
+	return o.Status == backend.Raised && strings.Contains(o.Message, "leaf Variable that requires grad is being used in an in-place operation")
 }

@@ -627,6 +627,13 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if s.maker.shrink(c, r.refSeen.Elements) {
 		return s.one(ctx, c)
 	}
+	if c.Grad && s.cfg.Promises.Grad == nil && changesLeaf(r.ref) {
+		no := false
+		s.maker.promises.Grad = &no
+		s.withoutGradients(c)
+		s.note("no gradients: the reference changes an argument in place, which PyTorch does not differentiate there")
+		return s.one(ctx, c)
+	}
 	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
 		s.refuses = r.ref.Message
 		return nil, nil

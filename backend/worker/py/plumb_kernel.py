@@ -194,6 +194,7 @@ class Subject:
                 for text in self.room.spilt():
                     self.watch.note("memory", text)
         v, self.watch.operators, self.watch.elements = recorded(lambda: self.kernel(*args, **kwargs))
+        self.watch.lends(v, args, kwargs)
         return v
 
     def call_between(self):

@@ -192,6 +192,7 @@ class Watch:
     def __init__(self, file):
         self.file = os.path.realpath(file) if file else ""
         self.evidence, self.operators, self.shares, self.kept = [], [], [], []
+        self.lent = []  # results in the memory of arguments, as kept ones are held
         self.record, self.on, self.calls, self.layer = False, False, 0, None
         self.sealed, self.builds, self.elements = False, "", 0
         self.ghosts, self.same, self.copied, self.foreign, self.formulas = 0, 0, False, False, False
@@ -287,9 +288,15 @@ class Watch:
         if self.layer:
             self.layer.prepare(order, seed)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
+        self.lent = []  # the memory is the judge's again
         if any(bytes_of(r) != was for r, was, _ in self.kept):
             self.note("later", "changes its result after it has returned it")
             self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
+
+    def lends(self, v, args, kwargs):
+        """Says in the memory of which arguments the results of a reference lie."""
+        given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
+        self.shares = [k for r in tensors(v) for k, t in enumerate(given) if overlap(r, t)]
 
     def call(self, kernel, args, kwargs):
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
@@ -356,19 +363,21 @@ class Watch:
             if type(r) is not Tensor and type(r) is not Parameter:
                 self.note("class", "returns a %s.%s, not a torch.Tensor" % (type(r).__module__, type(r).__qualname__))
                 continue
-            for k, t in enumerate(given):
-                if overlap(r, t):
-                    self.shares.append(k)
+            shares = [k for k, t in enumerate(given) if overlap(r, t)]
+            self.shares += shares
             if not kernel.owns_results and any(overlap(r, old) for old, _, call in self.kept if call != self.calls) and not self.shares:
                 self.note("buffer", "returns the memory of an earlier result")
             held = bytes_of(r)
             if len(held) >= 16 and held.count(POISON) == len(held):
                 self.note("unwritten", "returns memory that it has never written to")
-            self.kept.append((r.detach(), held, self.calls))
+            (self.lent if shares else self.kept).append((r.detach(), held, self.calls))
         self.kept = [k for k in self.kept if k[2] > self.calls - KEPT]
 
     def later(self):
         """Looks again at what was returned, and returns the evidence."""
+        if any(bytes_of(r) != was for r, was, _ in self.lent):
+            self.note("later", "changes its result after it has returned it")
+            self.lent = []
         for r, was, call in self.kept:
             if bytes_of(r) != was:
                 if call == self.calls:

@@ -26,3 +26,22 @@ def adamw_step_eps_inside(p, g, m, v, lr=1e-2, beta1=0.9, beta2=0.999, eps=1e-8,
     v = torch.addcmul(v * beta2, g, g, value=1 - beta2)
     denominator = (v / (1 - beta2 ** step) + eps).sqrt()
     return torch.addcdiv(p, m, denominator, value=-lr / (1 - beta1 ** step)), m, v
+
+
+def momentum_step_(p, g, buffer):
+    """The reference, in place."""
+    buffer.mul_(0.9).add_(g)
+    p.add_(buffer, alpha=-0.01)
+    return p
+
+
+def momentum_step_foreach_(p, g, buffer):
+    torch._foreach_mul_([buffer], 0.9)
+    torch._foreach_add_([buffer], [g])
+    torch._foreach_add_([p], [buffer], alpha=-0.01)
+    return p
+
+
+def momentum_step_kept_(p, g, buffer):
+    p.sub_(0.01 * (0.9 * buffer + g))
+    return p
