@@ -58,6 +58,11 @@ func TestExcuses(t *testing.T) {
 	far := func(part backend.Part, regime Regime) *result {
 		return misalignedBy(compare.Distance, 1e6, part, regime, x, sat, vector(0, 0, 0.1, 0.9))
 	}
+	chosen := func(x, want, got *tensor.Tensor) *result {
+		r := misalignedBy(compare.Distance, 1e6, grad, Ties, x, want, got)
+		r.refSeen.Operators = []string{"aten::topk"}
+		return r
+	}
 	offBy := func(most float64) *result {
 		r := misalignedBy(compare.Distance, 100, grad, Usual, x, sat, sat)
 		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
@@ -117,6 +122,11 @@ func TestExcuses(t *testing.T) {
 			r.verdict.Differences = append(r.verdict.Differences, far(value, Large).verdict.Differences...)
 			return r
 		}()},
+
+		{"equals", "the gradient of another one of equal elements", rows, chosen(vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(4, 0, 5, 0))},
+		{"", "the gradient of another element", rows, chosen(vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(0, 0, 5, 4))},
+		{"", "the gradient of both of them", rows, chosen(vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(4, 4, 5, 0))},
+		{"", "the gradient of another one, which the reference does not choose", rows, misalignedBy(compare.Distance, 1e6, grad, Ties, vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(4, 0, 5, 0))},
 
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
