@@ -39,7 +39,7 @@ func (j *judge) meet(i int) bool {
 	if random {
 		d.names[c.Result] = true
 		if c.Target == "Module.__call__" || c.Target == "Module.forward" {
-			d.state(j.p, first(c))
+			j.keeps(first(c))
 		}
 	}
 	if !inPlace(c) {
@@ -130,22 +130,29 @@ func (j *judge) unread(i int) []program.Ref {
 	return refs
 }
 
-func (d *drawn) state(p *program.Program, module any) {
+// keeps notes that a module may keep draws: it, what it was made of, and the buffers that
+// were read of these, which are the tensors that a call changes.
+func (j *judge) keeps(module any) {
 	r, _ := module.(program.Ref)
-	for i := range p.Calls {
-		if c := &p.Calls[i]; c.Result == string(r) && !d.names[c.Result] {
-			d.names[c.Result] = true
-			c.EachRef(func(r program.Ref) { d.state(p, r) })
+	of := made(j.p, string(r))
+	for name := range of {
+		j.random.names[name] = true
+	}
+	for i := range min(len(j.p.Calls), len(j.ref.Values)) {
+		c, v := &j.p.Calls[i], &j.ref.Values[i]
+		if from, _ := first(c).(program.Ref); c.Target == "getattr" && of[string(from)] && v.Tensor != nil && !v.RequiresGrad {
+			j.random.names[c.Result] = true
 		}
 	}
 }
 
 // made returns a name, and, of a module, the modules that it was made of.
 func made(p *program.Program, name string) map[string]bool {
-	of := map[string]bool{name: true}
-	for i := len(p.Calls) - 1; i >= 0; i-- {
-		if c := &p.Calls[i]; of[c.Result] && program.IsModule(c.Target) {
-			c.EachRef(func(r program.Ref) { of[string(r)] = true })
+	of, asked := map[string]bool{name: true}, map[string]bool{name: true}
+	for _, c := range slices.Backward(p.Calls) {
+		if asked[c.Result] && program.IsModule(c.Target) {
+			of[c.Result] = true
+			c.EachRef(func(r program.Ref) { asked[string(r)] = true })
 		}
 	}
 	return of

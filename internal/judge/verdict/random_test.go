@@ -87,6 +87,8 @@ func TestRandomResults(t *testing.T) {
 		"module, p":            {"x = tensor((90, 80), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ny = m(x)\n", keepSome, compare.Distribution},
 		"module, eval":         {"x = tensor((9,), torch.float32, uniform(1, 2, key=5))\nm = torch.nn.Dropout(0.5)\ne = m.eval()\ny = m(x)\n", value(2, at(5, 1)), compare.Distance},
 		"a part's gradient":    {part + "m = torch.nn.Linear(3, 3)\nl = torch.nn.ModuleList([m])\ny = m(x)\ny.backward(uniform(0, 1, key=3))\n", nil, ""},
+		"a buffer read before": {part + "m = torch.nn.BatchNorm1d(3)\nl = torch.nn.Sequential(m)\nv = m.running_mean\ny = l(x)\nz = v.detach()\n", nil, ""},
+		"a weight of a loss":   {part + "w = torch.ones((3,))\nm = torch.nn.BCEWithLogitsLoss(weight=w)\ny = m(x, x)\nz = w.exp()\n", value(4, at(1, 7)), compare.Distance},
 		"a part's state":       {part + "m = torch.nn.BatchNorm1d(3)\nl = torch.nn.ModuleList([m])\ny = m(x)\n", nil, ""},
 		"uniform":              {"y = torch.rand((100, 100))\n", nil, ""},
 		"uniform, biased":      {"y = torch.rand((100, 100))\n", value(0, func(_ int, v float64) float64 { return 0.02 + 0.98*v }), compare.Distribution},
