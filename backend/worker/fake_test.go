@@ -146,6 +146,36 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 			grow()
 			time.Sleep(30 * time.Millisecond)
 		}
+	case `"bomb"`: // processes without end, which leave its group
+		for {
+			orphan(true)
+			time.Sleep(time.Millisecond)
+		}
+	case `"crowd"`: // threads that compute
+		for range 4 {
+			go func() {
+				for spun := 0; ; spun++ {
+				}
+			}()
+		}
+		time.Sleep(time.Hour)
+	case `"write"`: // a file without end
+		f, err := os.CreateTemp("", "plumb-fake-")
+		if err != nil {
+			panic(err)
+		}
+		os.Remove(f.Name())
+		for b := make([]byte, 1<<20); ; time.Sleep(time.Millisecond) {
+			f.Write(b)
+		}
+	case `"pour"`:
+		for b := bytes.Repeat([]byte("spam "), 1<<16); ; {
+			os.Stdout.Write(b)
+		}
+	case `"take"`: // of the shared memory, without telling
+		unix.Ftruncate(5, 400<<20)
+		unix.Fallocate(5, 0, 0, 400<<20)
+		time.Sleep(time.Hour)
 	case `"flood"`:
 		return `{"status":"raised","class":"` + strings.Repeat("Long", 1000) + `","message":"` + strings.Repeat("\\u001b]0;title\\u0007\\u202e", 50000) + `","call":0}`
 	case `"loud"`:

@@ -12,38 +12,16 @@ import (
 	"time"
 )
 
-// glance is how many milliseconds pass between two looks at a worker's memory.
-const glance = 100
-
-// patience is how long its pipes are awaited before its memory is looked at.
-func (p *process) patience() int {
-	if p.limit > 0 {
-		return glance
-	}
-	return -1
-}
-
-// watch ends the process where it has grown beyond its limit.
-func (p *process) watch() {
-	if p.grown() > p.limit {
-		p.bloated.Store(true)
-		p.kill()
-	}
-}
-
-// grown is what the process takes beyond what it had when it was ready; 0 where
-// there is no limit.
+// grown is what the process takes beyond what it had when it was ready, and what it has
+// made of the shared memory beyond what was given to it.
 func (p *process) grown() int64 {
-	if p.limit == 0 {
-		return 0
-	}
-	return p.own() - p.ready
+	return own(p.pid) - p.ready + p.memory.beyond()
 }
 
-// own returns the bytes of memory that the process shares with no other; 0
-// where the system does not tell.
-func (p *process) own() int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.pid))
+// own returns the bytes of memory that a process shares with no other; 0 where the
+// system does not tell.
+func own(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0
 	}

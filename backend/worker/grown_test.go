@@ -13,7 +13,7 @@ import (
 // case is lost; one that grows beyond its limit in a case costs that case.
 func TestGrowthIsLimited(t *testing.T) {
 	w := fake(t, Config{GrowthLimit: 100 << 20})
-	if w.proc.own() == 0 {
+	if own(w.proc.pid) == 0 {
 		t.Skip("needs /proc")
 	}
 	pids := map[any]bool{}
@@ -33,6 +33,45 @@ func TestGrowthIsLimited(t *testing.T) {
 	}
 	if o := outs[1]; o.Status != backend.OutOfMemory || !strings.Contains(o.Message, "it grew by more than 100 MB in swell") {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestWhatACaseTakesIsBounded: processes, files, output, time of processors and shared
+// memory, of all that the worker has started too; and its neighbours are none the worse.
+func TestWhatACaseTakesIsBounded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what processes take is read from /proc")
+	}
+	for _, of := range []struct {
+		target  string
+		status  backend.Status
+		class   string
+		message string
+	}{
+		{"bomb", backend.Crashed, "processes", "processes and "},
+		{"crowd", backend.TimedOut, "", "it used more than 300ms of processors in crowd"},
+		{"write", backend.Crashed, "output", "it wrote "},
+		{"pour", backend.Crashed, "output", "it wrote "},
+		{"take", backend.OutOfMemory, "memory", "it grew by more than 200 MB in take"},
+	} {
+		t.Run(of.target, func(t *testing.T) {
+			w := fake(t, Config{GrowthLimit: 200 << 20, ProcessLimit: 40, WriteLimit: 50 << 20, CaseTimeout: 20 * time.Second})
+			w.proc.bounds.processor = 300 * time.Millisecond
+			if of.target != "crowd" {
+				w.proc.bounds.processor = time.Hour
+			}
+			marker := w.proc.marker
+			out, err := w.Run(t.Context(), fakeJob(of.target))
+			if err != nil || out.Status != of.status || out.Class != of.class || !strings.Contains(out.Message, of.message) {
+				t.Errorf("%+v, %v", out, err)
+			}
+			if left := family(1<<30, marker); len(left.pids) > 0 {
+				t.Errorf("%d processes are left", len(left.pids))
+			}
+			if out, err := w.Run(t.Context(), fakeJob("1")); err != nil || out.Status != backend.OK {
+				t.Errorf("the next one: %+v, %v", out, err)
+			}
+		})
 	}
 }
 

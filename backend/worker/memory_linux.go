@@ -21,7 +21,7 @@ func memoryFile() (*os.File, error) {
 
 // trim gives back the pages that a large case has touched.
 func (m *memory) trim() {
-	if len(m.bytes) > keepMemory {
-		unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, keepMemory, int64(len(m.bytes)-keepMemory))
+	if info, err := m.file.Stat(); err == nil && info.Size() > keepMemory { // the worker may have made it larger
+		unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, keepMemory, info.Size()-keepMemory)
 	}
 }

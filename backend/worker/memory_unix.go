@@ -33,6 +33,15 @@ func (m *memory) remap(size int) error {
 	return nil
 }
 
+// beyond returns how many bytes of the region there are beyond what the host has mapped.
+func (m *memory) beyond() int64 {
+	var s unix.Stat_t
+	if unix.Fstat(int(m.file.Fd()), &s) != nil {
+		return 0
+	}
+	return max(s.Blocks*512-int64(len(m.bytes)), 0)
+}
+
 func unmap(b []byte) { unix.Munmap(b) }
 
 func (m *memory) close() {

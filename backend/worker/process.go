@@ -51,9 +51,15 @@ type process struct {
 	folder   string // that it may write to in a sandbox
 	started  time.Time
 	orphaned atomic.Bool // it ended because what it is a fork of has ended
-	limit    int64       // of its growth; 0 for none
+	memory   *memory     // that it shares with the host
 	ready    int64       // bytes that it had when it was ready
-	bloated  atomic.Bool
+	bounds   bounds
+	excess   *excess   // nil until it has taken too much
+	looked   time.Time // at what it takes
+	counted  time.Time // what all that it has started takes
+	tasks    int       // that the machine had then
+	before   *taken    // when that was counted first in an exchange
+	endings  int64     // by the system, for want of memory, when it was started
 
 	mu     sync.Mutex
 	exited bool
@@ -86,6 +92,7 @@ func (w *Worker) start(ctx context.Context) error {
 		return w.startFault(err)
 	}
 	w.proc, w.served = p, 0
+	p.begin()
 	timeout, cancel := context.WithTimeout(ctx, w.config.StartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(timeout, p.kill)
@@ -96,10 +103,13 @@ func (w *Worker) start(ctx context.Context) error {
 		err = w.greet(line)
 	}
 	if err == nil {
-		p.limit, p.ready = w.config.GrowthLimit, p.own()
+		p.bounds, p.ready = w.config.bounds(), own(p.pid)
 		return nil
 	}
 	tail := w.drop(true)
+	if p.excess != nil {
+		err = errors.New(p.excess.message)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -123,7 +133,8 @@ func (w *Worker) startFault(err error) error {
 
 // launch starts a process, as a fork where there is a forker.
 func (w *Worker) launch(forker *forker) (*process, error) {
-	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16), started: time.Now()}
+	p := &process{done: make(chan struct{}), buf: make([]byte, 1<<16), started: time.Now(), memory: w.mem, bounds: w.config.bounds()}
+	p.bounds.growth, p.bounds.processor = 0, 0 // what it has at its start is its own
 	command := w.config.Command
 	if forker != nil {
 		command = []string{w.config.Python}
@@ -154,6 +165,7 @@ func (w *Worker) launch(forker *forker) (*process, error) {
 		p.tidy()
 		return nil, err
 	}
+	p.sacrifice()
 	return p, nil
 }
 
@@ -454,6 +466,7 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		}
 	}
 	stop := context.AfterFunc(ctx, p.kill)
+	p.begin()
 	err := p.write(frame)
 	var reply []byte
 	if err == nil {
@@ -477,10 +490,11 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 // was ended for that.
 func (w *Worker) bury(err error, after time.Duration) *loss {
 	p := w.proc
-	garbage := errors.Is(err, errGarbage)
+	garbage, itself := errors.Is(err, errGarbage), false
 	if !garbage {
 		select { // let it report its own end
 		case <-p.done:
+			itself = true
 		case <-time.After(2 * time.Second):
 		}
 	}
@@ -495,11 +509,15 @@ func (w *Worker) bury(err error, after time.Duration) *loss {
 		return lost
 	case after > 0:
 		lost := w.lost("", fmt.Sprintf("no answer within %s", after), tail)
-		lost.timedOut = true
+		lost.status = backend.TimedOut
 		return lost
-	case p.bloated.Load():
-		lost := w.lost("memory", fmt.Sprintf("it grew by more than %d MB", p.limit>>20), tail)
-		lost.grown = true
+	case p.excess != nil:
+		lost := w.lost(p.excess.class, p.excess.message, tail)
+		lost.status = p.excess.status
+		return lost
+	case itself && class == "SIGKILL" && memoryEndings() > p.endings:
+		lost := w.lost("memory", "the system has ended it for want of memory", tail)
+		lost.status = backend.OutOfMemory
 		return lost
 	case garbage:
 		lost := w.lost("garbage", err.Error(), tail)
@@ -524,10 +542,9 @@ func ending(status syscall.WaitStatus) string {
 func (p *process) await(fd int, event int16) (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: event}, {Fd: int32(p.ended.Fd()), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(fds, p.patience())
-		if n == 0 && err == nil {
-			p.watch()
-		} else if err != unix.EINTR {
+		n, err := unix.Poll(fds, patience())
+		p.watch()
+		if n != 0 && err != unix.EINTR {
 			return fds[0].Revents != 0, err
 		}
 	}

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,9 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttributes puts the worker into its own process group, which dies with the host.
+// processAttributes puts the worker into a session of its own, and so a process group,
+// which dies with the host: where it computes without end, in however many threads, the
+// host has its share of the processors (sched_autogroup).
 func processAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // wait waits for the worker's end, and ends what it has started. Its number,
@@ -34,11 +35,7 @@ func killMarked(marker string) {
 		found := false
 		files, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, file := range files {
-			environment, err := os.ReadFile(file)
-			if err != nil || !bytes.Contains(environment, []byte(marker+"\x00")) {
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() && marked(pid, marker) {
 				found = unix.Kill(pid, unix.SIGKILL) == nil || found
 			}
 		}

@@ -49,6 +49,13 @@ type Config struct {
 	// which it takes more ends as oom. A process that has taken half of it is ended
 	// after its exchange, and the next one starts another. On Linux alone.
 	GrowthLimit int64
+	// ProcessLimit bounds the processes that the process has started, and as eight times as
+	// many their threads; WriteLimit the bytes to files and pipes that all of them write in
+	// one exchange. They are 128 and 4 GB, but no more than the disk has room for, by
+	// default. On Linux alone, as is a bound of their processor time: four times
+	// CaseTimeout for each of its Threads.
+	ProcessLimit int
+	WriteLimit   int64
 	// Sandbox leaves the process no network and one folder to write to, which is its own
 	// (Landlock and seccomp, by plumb_sandbox.py); it does not start where the machine
 	// cannot do that.
@@ -222,7 +229,7 @@ const (
 
 func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome, as use) error {
 	lost, err := w.attempt(ctx, jobs, outs, as)
-	if lost != nil && !lost.timedOut && (!lost.begun || lost.orphaned || lost.noise && len(jobs) == 1) {
+	if lost != nil && lost.status != backend.TimedOut && (!lost.begun || lost.orphaned || lost.noise && len(jobs) == 1) {
 		lost, err = w.attempt(ctx, jobs, outs, as) // it had died before, as what it is a fork of, or what came before has spoken: the jobs are not to blame
 	}
 	if err != nil || lost == nil {
@@ -381,7 +388,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	}
 	w.served++
 	w.setCPU(d.cpu)
-	if w.proc.grown() > w.config.GrowthLimit/2 {
+	if most := w.config.GrowthLimit / 2; most > 0 && w.proc.grown() > most {
 		w.drop(true)
 	}
 	if as == copied {
@@ -465,8 +472,7 @@ func (w *Worker) fault(err error) error { return &backend.Fault{Backend: w.info.
 // loss says how a worker was lost in an exchange.
 type loss struct {
 	begun    bool // it had begun to run a case
-	timedOut bool
-	grown    bool // beyond its limit
+	status   backend.Status
 	noise    bool // its reply was none, and it had run other cases
 	orphaned bool // what it was a fork of has ended
 	call     int  // that was running
@@ -479,7 +485,7 @@ func (w *Worker) lost(class, message, tail string) *loss {
 	if tail != "" {
 		message += "\n" + tail
 	}
-	return &loss{begun: begun, call: call, class: class, message: message}
+	return &loss{begun: begun, status: backend.Crashed, call: call, class: class, message: message}
 }
 
 // outcome blames the one program that was running.
@@ -489,13 +495,7 @@ func (l *loss) outcome(p *program.Program) *backend.Outcome {
 	if call < len(p.Calls) {
 		where = p.Calls[call].Target
 	}
-	out := &backend.Outcome{Status: backend.Crashed, Class: l.class, Call: call}
-	if l.timedOut {
-		out.Status = backend.TimedOut
-	}
-	if l.grown {
-		out.Status = backend.OutOfMemory
-	}
+	out := &backend.Outcome{Status: l.status, Class: l.class, Call: call}
 	head, rest, more := strings.Cut(l.message, "\n")
 	out.Message = head + " in " + where
 	if more {

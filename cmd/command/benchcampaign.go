@@ -150,15 +150,15 @@ func (k *killings) kill(ctx context.Context, args []string, after time.Duration)
 func newBenchCampaign() *cobra.Command {
 	k := &killings{kills: 50}
 	var rows, workers, simulated int
-	hard := &torture{every: 32, span: 2 * time.Second}
+	hard := &torture{every: 32, span: 4 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "campaign [SOURCE…]",
 		Short: "Campaigns whose processes are killed, and stores of many cases",
 		Long: `Campaign runs the sources (default: ops:'re*' of native against itself) as a campaign
 that nobody disturbs, and as one whose process is killed (SIGKILL) at random times
-and gone on with, and compares the counts. With --torture each of 14 tests has so
+and gone on with, and compares the counts. With --torture each of 18 tests has so
 many cases, judged by two workers (or --workers) on a subject that dies, hangs,
-floods, lies, leaves processes behind and so on, and each case is held to the verdict
+swells, forks, floods, lies and so on, and each case is held to the verdict
 that it has to have. With --rows it fills a store with so many cases instead, and
 measures what is asked of it.`,
 		Example: `  plumb bench campaign --kills 50

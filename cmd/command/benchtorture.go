@@ -27,7 +27,7 @@ type torture struct {
 }
 
 // deeds are the functions of bench/unruly.py in their order, with what a case is in
-// which one is done: who swells may reach the limit of time before that of memory.
+// which one is done: who forks or writes without end may reach the limit of time first.
 var deeds = []struct {
 	name  string
 	words []verdict.Word
@@ -37,7 +37,11 @@ var deeds = []struct {
 	{"leave", []verdict.Word{verdict.Crash}},
 	{"hang", []verdict.Word{verdict.Timeout}},
 	{"spin", []verdict.Word{verdict.Timeout}},
-	{"swell", []verdict.Word{verdict.OOM, verdict.Timeout}},
+	{"swell", []verdict.Word{verdict.OOM}},
+	{"bomb", []verdict.Word{verdict.Crash, verdict.Timeout}},
+	{"crowd", []verdict.Word{verdict.Timeout}},
+	{"fill", []verdict.Word{verdict.Crash, verdict.Timeout}},
+	{"pour", []verdict.Word{verdict.Crash, verdict.Timeout}},
 	{"orphan", []verdict.Word{verdict.Crash}},
 	{"flood", []verdict.Word{verdict.Aligned}},
 	{"garbage", []verdict.Word{verdict.Crash}},
@@ -124,7 +128,7 @@ func (k *torture) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.args = []string{tests, "--reference", "native", "--candidate", subject, "-n", fmt.Sprint(k.cases), "--seed", fmt.Sprint(k.seed), "--set", "timeout=" + k.span.String()}
+	k.args = []string{tests, "--reference", "native", "--candidate", subject, "-n", fmt.Sprint(k.cases), "--seed", fmt.Sprint(k.seed), "--set", "timeout=" + k.span.String(), "--set", "growth=256MB"}
 	k.subjects = "native," + subject
 	k.env = []string{"PLUMB_UNRULY=tell"}
 	if err := k.ended(ctx, "calm.db", append([]string{"campaign", "run", "-q"}, k.args...)...); err != nil {

@@ -54,7 +54,7 @@ func TestTortureHasRightVerdicts(t *testing.T) {
 	if _, _, err := worker.Find("numpy", ""); err != nil {
 		t.Skip(err)
 	}
-	k := torture{siege: siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), seed: 7, log: testLog{t}}, workers: 1}, cases: 2, every: 2, span: 2 * time.Second}
+	k := torture{siege: siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), seed: 7, log: testLog{t}}, workers: 1}, cases: 2, every: 2, span: 4 * time.Second}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
 	}

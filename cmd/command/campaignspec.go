@@ -114,7 +114,7 @@ func (p *plan) flags(cmd *cobra.Command) {
 }
 
 // campaignKeys are the settings of campaigns.
-var campaignKeys = []string{"oracle", "exceptions", "timeout", "tensor.max"}
+var campaignKeys = []string{"oracle", "exceptions", "timeout", "growth", "tensor.max"}
 
 func newPlan() *plan {
 	s := &session{subjects: newSubjects(), judging: judging{settings: newSettings(campaignKeys), memory: 1 << 30}}

@@ -3,15 +3,11 @@ package command
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
 
 	"plumb/backend/open"
+	"plumb/backend/worker"
 )
 
 // capacity is what a machine, or the container on it, has for workers.
@@ -24,7 +20,7 @@ type capacity struct {
 const processMemory = 512 << 20
 
 func measureCapacity() capacity {
-	return capacity{runtime.GOMAXPROCS(0), availableMemory(os.DirFS("/"))}
+	return capacity{runtime.GOMAXPROCS(0), worker.FreeMemory(os.DirFS("/"))}
 }
 
 // lanes returns how many of the lanes that are wanted there is room for, and
@@ -66,52 +62,4 @@ func fitJobs(jobs *int, log io.Writer, specs ...string) int64 {
 		*jobs = lanes
 	}
 	return c.growth(*jobs * processes)
-}
-
-// availableMemory is the least of what the machine has left and of what the
-// control groups of this process do.
-func availableMemory(root fs.FS) int64 {
-	least := fields(root, "proc/meminfo")["MemAvailable:"] << 10
-	atMost := func(limit, used int64) {
-		if left := max(limit-used, 1); limit > 0 && (least == 0 || left < least) {
-			least = left
-		}
-	}
-	group, _ := fs.ReadFile(root, "proc/self/cgroup")
-	for line := range strings.Lines(string(group)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		switch {
-		case parts[1] == "":
-			for at := path.Join("sys/fs/cgroup", parts[2]); at != "sys/fs"; at = path.Dir(at) {
-				atMost(number(root, at+"/memory.max"), number(root, at+"/memory.current")-fields(root, at+"/memory.stat")["inactive_file"])
-			}
-		case slices.Contains(strings.Split(parts[1], ","), "memory"):
-			for _, at := range []string{path.Join("sys/fs/cgroup/memory", parts[2]), "sys/fs/cgroup/memory"} {
-				atMost(number(root, at+"/memory.limit_in_bytes"), number(root, at+"/memory.usage_in_bytes")-fields(root, at+"/memory.stat")["total_inactive_file"])
-			}
-		}
-	}
-	return least
-}
-
-// number reads a file that holds one; 0 for another, such as "max".
-func number(root fs.FS, name string) int64 {
-	text, _ := fs.ReadFile(root, name)
-	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return n
-}
-
-// fields reads a file of lines that are a name and a number.
-func fields(root fs.FS, name string) map[string]int64 {
-	out := map[string]int64{}
-	text, _ := fs.ReadFile(root, name)
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 {
-			out[words[0]], _ = strconv.ParseInt(words[1], 10, 64)
-		}
-	}
-	return out
 }

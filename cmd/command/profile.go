@@ -139,7 +139,7 @@ func (p *profileCommand) openParts(ctx context.Context, log io.Writer) (parts []
 		}
 		done = append(done, n)
 		p.set.Threads, p.set.Memory = n, profileMemory
-		cfg, err := p.open(ctx, 0, false, log)
+		cfg, err := p.open(ctx, &settings{}, false, log)
 		if err != nil {
 			return parts, nil, err
 		}

@@ -203,7 +203,7 @@ func (s *selftest) judgeAll(ctx context.Context) error {
 // configure sets up the run of the table without a fault, which also notes what
 // each case touches.
 func (s *selftest) configure(ctx context.Context) error {
-	cfg, err := s.subjects.open(ctx, s.judging.timeout, true, s.err)
+	cfg, err := s.subjects.open(ctx, s.judging.settings, true, s.err)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	if err := s.judging.settle(s.judging.known, s.subjects.specs()...); err != nil {
 		return err
 	}
-	if s.cfg, err = s.subjects.open(ctx, s.judging.timeout, fallback, s.err); err != nil {
+	if s.cfg, err = s.subjects.open(ctx, s.judging.settings, fallback, s.err); err != nil {
 		return err
 	}
 	if s.judging.checkGraph != nil && *s.judging.checkGraph {

@@ -22,6 +22,7 @@ type settings struct {
 	power      int
 	exceptions exceptionMode
 	timeout    time.Duration
+	growth     int // of a worker in one case, in bytes; 0 for what the machine has
 	shrink     shrink.Budget
 	clean      int
 	strict     *bool
@@ -57,7 +58,7 @@ type setting struct {
 // The settings by what takes them.
 var (
 	drawingKeys = []string{"tensor.max"}
-	judgeKeys   = []string{"oracle", "exceptions", "timeout", "power", "margins", "known.clean", "known.strict"}
+	judgeKeys   = []string{"oracle", "exceptions", "timeout", "growth", "power", "margins", "known.clean", "known.strict"}
 	shrinkKeys  = []string{"shrink.runs", "shrink.time"}
 	findingKeys = append([]string{"findings"}, shrinkKeys...)
 )
@@ -74,6 +75,7 @@ func newSettings(keys ...[]string) *settings {
 	s.table = []setting{
 		{"exceptions", "whether an exception that only one side raises counts as a finding or as a rejection; strict: a finding, and so is one of another class than the reference's", oneOf(&s.exceptions, isFinding, isRejection, isStrict), "", ""},
 		{"findings", "folder for the bundle of each finding, for plumb repro", path(&s.findings), "", "the user's cache"},
+		{"growth", "memory that a worker may add in one case, which is an oom beyond that", memorySize(&s.growth, ""), "", "what the machine has"},
 		{"known.clean", "runs in a row without an accepted failure after which it counts as fixed", wholeNumber(&s.clean, 1), "", ""},
 		{"known.strict", "whether the run fails when an accepted failure is fixed or has expired", yesOrNo(&s.strict), "", "false"},
 		{"margins", "file that sums up observed error ÷ limit of the comparisons, for plumb margins", path(&s.margins), "", "the user's cache"},
@@ -159,9 +161,11 @@ func (s *settings) completions() (out []string) {
 
 // settle refuses settings that have no effect beside the others.
 func (s *settings) settle(known string, specs ...string) error {
-	if s.asked("timeout") {
-		if err := idleTimeout("--set timeout", specs...); err != nil {
-			return err
+	for _, key := range []string{"timeout", "growth"} {
+		if s.asked(key) {
+			if err := idleTimeout("--set "+key, specs...); err != nil {
+				return err
+			}
 		}
 	}
 	if err := checkFolder(s.findings); err != nil {

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -69,9 +68,9 @@ func (s *subjects) specs() []string {
 
 // open begins a campaign: it resolves the backends. With fallback, the shipped
 // baseline takes the place of a default reference that is not on this machine.
-func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback bool, log io.Writer) (*campaign.Config, error) {
+func (s *subjects) open(ctx context.Context, bounds *settings, fallback bool, log io.Writer) (*campaign.Config, error) {
 	s.leave()
-	s.set.Table, s.set.Python, s.set.Imports, s.set.Timeout = ops.Table(), s.python, s.imports, timeout
+	s.set.Table, s.set.Python, s.set.Imports, s.set.Timeout = ops.Table(), s.python, s.imports, bounds.timeout
 	s.set.Sandbox, s.set.Beside = s.sandbox, thisProcess.servesNative()
 	given := s.reference != ""
 	if !given {
@@ -92,6 +91,9 @@ func (s *subjects) open(ctx context.Context, timeout time.Duration, fallback boo
 		}
 	}
 	s.set.Growth = fitJobs(&s.jobs, log, s.specs()...)
+	if bounds.growth > 0 {
+		s.set.Growth = int64(bounds.growth)
+	}
 	cfg := &campaign.Config{Jobs: s.jobs, Batch: 32}
 	var err error
 	cfg.Reference, err = s.set.Opener(ctx, s.reference)

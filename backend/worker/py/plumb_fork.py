@@ -49,7 +49,6 @@ def become(fds, directory, environment):
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
-    os.setpgid(0, 0)
     held = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, CLEAR) for fd in fds]
     os.closerange(3, CLEAR)
     for fd, at in zip([*held, held[-1]], CHANNEL):
@@ -65,15 +64,18 @@ def become(fds, directory, environment):
 
 
 def forked(host, message, fds):
+    told, tells = os.pipe()  # closed once it is the leader of its group: the host may end that at once
     pid = os.fork()
     if not pid:
         try:
+            os.setsid()
+            os.close(tells)
             become(fds, **json.loads(message))
         finally:
             os._exit(70)
-    with contextlib.suppress(OSError):
-        os.setpgid(pid, pid)  # as the fork does, whoever is first: the host may end the group at once
-    for fd in fds:
+    os.close(tells)
+    os.read(told, 1)
+    for fd in [told, *fds]:
         os.close(fd)
     tell(host, {"forked": pid})
 

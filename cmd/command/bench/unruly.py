@@ -5,6 +5,8 @@ import os
 import random
 import signal
 import sys
+import tempfile
+import threading
 import time
 
 REPLIES, MEMORY = 4, 5
@@ -40,6 +42,28 @@ def swell(y):
     kept = []
     while True:
         kept.append(b"x" * (128 << 20))
+
+
+def bomb(y):
+    while True:
+        os.fork()
+
+
+def crowd(y):
+    for _ in range(8):
+        threading.Thread(target=spin, args=(y,), daemon=True).start()
+    spin(y)
+
+
+def fill(y):
+    with tempfile.TemporaryFile() as f:
+        while True:
+            f.write(b"x" * (1 << 20))
+
+
+def pour(y):
+    while True:
+        sys.stdout.write("spam " * (1 << 18))
 
 
 def orphan(y):
@@ -79,7 +103,7 @@ def close(y):
 
 
 def late(y):
-    time.sleep(4)
+    time.sleep(6)
     return y
 
 
@@ -87,7 +111,7 @@ def waver(y):
     return y + random.random() + 1
 
 
-DEEDS = [segfault, abort, leave, hang, spin, swell, orphan, flood, garbage, truncate, lie, close, late, waver]
+DEEDS = [segfault, abort, leave, hang, spin, swell, bomb, crowd, fill, pour, orphan, flood, garbage, truncate, lie, close, late, waver]
 
 
 def deed(y, other):
