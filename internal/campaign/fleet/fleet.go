@@ -6,17 +6,14 @@
 package fleet
 
 import (
-	"bytes"
 	"crypto/tls"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -193,32 +190,28 @@ func workSubject(key string, lane int, unit any) string {
 
 // encodeResults makes a message of results.
 func encodeResults(results []ledger.Result) ([]byte, error) {
-	text, err := json.Marshal(results)
-	if err != nil {
-		return nil, err
-	}
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	return w.EncodeAll(text, nil), nil
+	return w.EncodeAll(ledger.Pack(results), nil), nil
 }
+
+// unpacker reads messages, one after the other or several at a time.
+var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBatch))
+})
 
 // decodeResults reads one, of whom ever.
 func decodeResults(data []byte) ([]ledger.Result, error) {
-	r, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBatch))
+	r, err := unpacker()
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	var results []ledger.Result
-	d := json.NewDecoder(io.LimitReader(r, maxBatch))
-	if err := d.Decode(&results); err != nil {
-		return nil, fmt.Errorf("results that cannot be read: %w", err)
+	text, err := r.DecodeAll(data, nil)
+	if err != nil {
+		return nil, err
 	}
-	if d.More() {
-		return nil, errors.New("results with more behind them")
-	}
-	return results, nil
+	return ledger.Unpack(text)
 }

@@ -236,7 +236,7 @@ func (w *Worker) beat(ctx context.Context) {
 
 // A message has the results of so many cases, or those of so long.
 const (
-	batchCases = 100
+	batchCases = 512
 	batchAge   = time.Second
 )
 

@@ -313,11 +313,11 @@ func (w *Writer) Commit(done []Done, parts []Part, more []Unit) error {
 			return err
 		}
 		for i := range done {
-			if err := w.finishUnit(ctx, tx, &done[i], froms[i]); err != nil {
+			if err := w.finishUnit(ctx, &done[i], froms[i]); err != nil {
 				return err
 			}
 		}
-		return errors.Join(w.updateParts(ctx, tx, parts), w.insertUnits(ctx, tx, more))
+		return errors.Join(w.updateParts(ctx, parts), w.insertUnits(ctx, more))
 	})
 	if err != nil { // nothing of it is written
 		w.batch, w.counts, w.next, w.names = w.batch[:0], Counts{}, before, interner{}
@@ -327,12 +327,12 @@ func (w *Writer) Commit(done []Done, parts []Part, more []Unit) error {
 	return err
 }
 
-func (w *Writer) finishUnit(ctx context.Context, tx *sql.Tx, d *Done, from int64) error {
+func (w *Writer) finishUnit(ctx context.Context, d *Done, from int64) error {
 	worker, err := w.names.id(ctx, d.Worker)
 	if err != nil {
 		return err
 	}
-	did, err := tx.ExecContext(ctx, `UPDATE units SET done = 1, judged = ?, rejected = ?, elapsed_us = ?, worker = ?, taken = ?, from_n = ?, cases = ?
+	did, err := w.does.exec(ctx, `UPDATE units SET done = 1, judged = ?, rejected = ?, elapsed_us = ?, worker = ?, taken = ?, from_n = ?, cases = ?
 		WHERE run = ? AND n = ? AND done = 0`, d.Judged, d.Rejected, d.Elapsed.Microseconds(), worker,
 		sql.NullInt64{Int64: d.Taken, Valid: d.Taken != 0}, from, len(d.Cases), w.ID, d.Unit.N)
 	if err != nil {
@@ -344,9 +344,9 @@ func (w *Writer) finishUnit(ctx context.Context, tx *sql.Tx, d *Done, from int64
 	return nil
 }
 
-func (w *Writer) updateParts(ctx context.Context, tx *sql.Tx, parts []Part) error {
+func (w *Writer) updateParts(ctx context.Context, parts []Part) error {
 	for _, p := range parts {
-		_, err := tx.ExecContext(ctx, `UPDATE parts SET next = ?, judged = ?, rejected = ?, over = ?, error = ? WHERE run = ? AND n = ?`,
+		_, err := w.does.exec(ctx, `UPDATE parts SET next = ?, judged = ?, rejected = ?, over = ?, error = ? WHERE run = ? AND n = ?`,
 			p.Next, p.Judged, p.Rejected, p.Over, cut(p.Error, maxReason), w.ID, p.N)
 		if err != nil {
 			return err
@@ -355,13 +355,13 @@ func (w *Writer) updateParts(ctx context.Context, tx *sql.Tx, parts []Part) erro
 	return nil
 }
 
-func (w *Writer) insertUnits(ctx context.Context, tx *sql.Tx, units []Unit) error {
+func (w *Writer) insertUnits(ctx context.Context, units []Unit) error {
 	none, err := w.names.id(ctx, "")
 	if err != nil {
 		return err
 	}
 	for _, u := range units {
-		_, err := tx.ExecContext(ctx, `INSERT INTO units (run, n, part, first, size, done, judged, rejected, elapsed_us, worker, from_n, cases)
+		_, err := w.does.exec(ctx, `INSERT INTO units (run, n, part, first, size, done, judged, rejected, elapsed_us, worker, from_n, cases)
 			VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0, ?, 0, 0)`, w.ID, u.N, u.Part, u.First, u.Size, none)
 		if err != nil {
 			return err

@@ -56,3 +56,21 @@ func (in *interner) all(ctx context.Context, names ...string) ([]any, error) {
 	}
 	return out, nil
 }
+
+// prepared are the statements of the transaction under way, each prepared once.
+type prepared struct {
+	tx *sql.Tx
+	of map[string]*sql.Stmt
+}
+
+func (p *prepared) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	one := p.of[text]
+	if one == nil {
+		var err error
+		if one, err = p.tx.PrepareContext(ctx, text); err != nil {
+			return nil, err
+		}
+		p.of[text] = one
+	}
+	return one.ExecContext(ctx, args...)
+}

@@ -60,12 +60,12 @@ type latestKey struct {
 }
 
 // addLatest keeps that the run has a name, which it says once.
-func (w *Writer) addLatest(ctx context.Context, tx *sql.Tx, key total, name, subject any) error {
+func (w *Writer) addLatest(ctx context.Context, key total, name, subject any) error {
 	k := latestKey{key.kind, key.name, key.subject}
 	if w.told[k] {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO latest (kind, name, subject, run) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET run = max(run, excluded.run)`, key.kind, name, subject, w.ID)
+	_, err := w.does.exec(ctx, `INSERT INTO latest (kind, name, subject, run) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET run = max(run, excluded.run)`, key.kind, name, subject, w.ID)
 	if w.told == nil || len(w.told) >= maxNames {
 		w.told = map[latestKey]bool{}
 	}

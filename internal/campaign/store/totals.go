@@ -77,7 +77,7 @@ func (w *Writer) addTotals(ctx context.Context, tx *sql.Tx) error {
 		}
 		_, err = add.ExecContext(ctx, w.ID, key.kind, ids[0], ids[1], ids[2], key.outcome, ids[3],
 			s.cases, number(s.worst), s.elapsed.Microseconds(), s.reference.Microseconds())
-		if err = cmp.Or(err, w.addLatest(ctx, tx, key, ids[0], ids[2])); err != nil {
+		if err = cmp.Or(err, w.addLatest(ctx, key, ids[0], ids[2])); err != nil {
 			return err
 		}
 	}

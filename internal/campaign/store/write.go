@@ -230,6 +230,7 @@ type Writer struct {
 	ID    int64
 	store *Store
 	names interner
+	does  prepared
 	next  int64 // n of the next case; -1 where it is not known yet
 	batch []Case
 	since time.Time // of the batch
@@ -425,6 +426,7 @@ func (w *Writer) flush(more func(context.Context, *sql.Tx) error) error {
 
 // write writes the batch and what it adds to the totals.
 func (w *Writer) write(ctx context.Context, tx *sql.Tx) error {
+	w.does = prepared{tx, map[string]*sql.Stmt{}}
 	if len(w.batch) == 0 {
 		return nil
 	}
@@ -469,7 +471,7 @@ func (w *Writer) insert(ctx context.Context, tx *sql.Tx) error {
 			if values, err = w.values(ctx, values, &part[i]); err != nil {
 				return err
 			}
-			if err := w.details(ctx, tx, &part[i]); err != nil {
+			if err := w.details(ctx, &part[i]); err != nil {
 				return err
 			}
 			w.next++
@@ -508,7 +510,7 @@ func (c *Case) operator() string {
 }
 
 // details writes what is kept of a case that has a reason or failed.
-func (w *Writer) details(ctx context.Context, tx *sql.Tx, c *Case) error {
+func (w *Writer) details(ctx context.Context, c *Case) error {
 	text := ""
 	if c.Outcome == report.Failed {
 		text = cut(c.Text, maxProgram)
@@ -516,7 +518,7 @@ func (w *Writer) details(ctx context.Context, tx *sql.Tx, c *Case) error {
 	if c.Reason == "" && c.Lenient == "" && text == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO details (run, n, kind, reason, lenient, program) VALUES (?, ?, ?, ?, ?, ?)`,
+	_, err := w.does.exec(ctx, `INSERT INTO details (run, n, kind, reason, lenient, program) VALUES (?, ?, ?, ?, ?, ?)`,
 		w.ID, w.next, cut(c.Kind, maxName), cut(c.Reason, maxReason), cut(c.Lenient, maxName), text)
 	return err
 }
