@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,7 +167,7 @@ func shows(ctx context.Context, found *bundle.Bundle, spec string) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	set := open.Set{Table: ops.Table(), Timeout: finding.Timeout}
+	set := open.Set{Table: ops.Table(), Timeout: finding.Timeout, Growth: cmp.Or(finding.Growth, measureCapacity().growth(1))}
 	opener, err := set.Opener(ctx, spec)
 	if err != nil {
 		return false, unableError{err}

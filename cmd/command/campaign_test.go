@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"plumb/backend"
 	"plumb/backend/worker"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
 )
 
 // plumbProgram is this test's program under the name by which it is plumb.
@@ -65,6 +68,18 @@ func TestTortureHasRightVerdicts(t *testing.T) {
 	}
 	if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(out.String(), "plumb repro") {
 		t.Errorf("campaign findings: %v\n%s", err, out)
+	}
+}
+
+// TestCrashesAreToldApart: of one operator, cases that end by different signals are
+// findings of their own.
+func TestCrashesAreToldApart(t *testing.T) {
+	kinds := map[string]bool{}
+	for _, class := range []string{"SIGSEGV", "processes"} {
+		kinds[storedCase(&verdict.Record{Test: "t", Program: &program.Program{Name: "t"}, Candidate: "c", Verdict: &verdict.Verdict{Word: verdict.Crash}, Outcome: &backend.Outcome{Class: class}}).Kind] = true
+	}
+	if len(kinds) != 2 {
+		t.Errorf("kinds %v", kinds)
 	}
 }
 

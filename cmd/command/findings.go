@@ -169,7 +169,7 @@ func (m *minimiser) finding(f *finding.Finding) *bundle.Finding {
 		Program: minimal.Program, Job: campaign.Job(minimal.Program, minimal.Reference), Verdict: minimal.Verdict,
 		Reference: bundle.Side{Spec: m.subjects.reference, Info: reference}, Candidate: bundle.Side{Spec: spec, Info: candidate}, Modes: f.Modes(),
 		Expected: minimal.Reference, Got: minimal.Outcome, Seed: m.seed, Test: first.Test, Index: first.Index,
-		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: m.settings.timeout,
+		Choices: f.Result.Choices, Original: first.Program.String(), Count: f.Count(), Signature: f.Result.Signature.String(), Timeout: m.settings.timeout, Growth: int64(m.settings.growth),
 		Shrink: bundle.Shrink{Runs: f.Result.Runs, Seconds: f.Result.Elapsed.Seconds()},
 	}
 }

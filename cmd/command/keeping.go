@@ -255,6 +255,9 @@ func storedCase(r *verdict.Record) store.Case {
 	c.Worst, c.WorstAt = worstOf(v)
 	if r.Outcome != nil {
 		c.Elapsed = r.Outcome.Elapsed
+		if v.Word == verdict.Crash || v.Word == verdict.OOM { // by what it ended: a signal, an exit status
+			c.Kind = cmp.Or(c.Kind, r.Outcome.Class)
+		}
 	}
 	if r.Reference != nil {
 		c.Reference = r.Reference.Elapsed

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -312,7 +313,7 @@ func (f *reproFlags) candidate(ctx context.Context, finding *bundle.Finding) (ba
 	if f.mutant != "" {
 		return mutant(f.mutant)
 	}
-	set := open.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout}
+	set := open.Set{Table: ops.Table(), Python: f.python, Timeout: finding.Timeout, Growth: cmp.Or(finding.Growth, measureCapacity().growth(1))}
 	open, err := set.Opener(ctx, finding.Candidate.Spec)
 	if err != nil {
 		return nil, err

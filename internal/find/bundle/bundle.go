@@ -77,7 +77,7 @@ func newBundle(f *Finding) (*Bundle, error) {
 	b.m = &manifest{
 		Format: Format, ID: f.Program.ID(), Test: f.Test, Index: f.Index, Seed: f.Seed, Count: f.Count, Signature: f.Signature,
 		Modes: f.Modes, Verdict: b.Verdict, Place: p, Reference: f.Reference, Candidate: f.Candidate,
-		Expected: p.ending(f.Expected), Got: p.ending(f.Got), Shrink: f.Shrink, Timeout: f.Timeout.Seconds(),
+		Expected: p.ending(f.Expected), Got: p.ending(f.Got), Shrink: f.Shrink, Timeout: f.Timeout.Seconds(), Growth: f.Growth,
 		Choices: choice.Format(f.Choices), Original: f.Original, Sides: map[string]script{}, Files: map[string]string{},
 	}
 	b.files[programFile] = []byte(f.Program.String())
@@ -230,7 +230,7 @@ func (b *Bundle) Finding() (*Finding, error) {
 	return &Finding{
 		Program: b.Program, Job: job, Verdict: b.Verdict, Reference: b.m.Reference, Candidate: b.m.Candidate,
 		Seed: b.m.Seed, Test: b.m.Test, Index: b.m.Index, Choices: choices, Original: b.m.Original, Shrink: b.m.Shrink,
-		Count: b.m.Count, Signature: b.m.Signature, Modes: b.m.Modes, Timeout: b.timeout(),
+		Count: b.m.Count, Signature: b.m.Signature, Modes: b.m.Modes, Timeout: b.timeout(), Growth: max(b.m.Growth, 0),
 	}, err
 }
 

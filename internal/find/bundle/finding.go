@@ -45,6 +45,7 @@ type Finding struct {
 	Count     int           // cases that are this finding
 	Signature string        // how it fails, as shrink.Signature says it
 	Timeout   time.Duration // of one case; 0 means a minute
+	Growth    int64         // bytes of memory that a worker may add in one case; 0 for what there is
 	Modes     []string      // of the candidate, in which the finding shows
 }
 

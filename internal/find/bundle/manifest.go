@@ -34,6 +34,7 @@ type manifest struct {
 	Got       Ending            `json:"got"`
 	Shrink    Shrink            `json:"shrink"`
 	Timeout   float64           `json:"timeout_seconds"`
+	Growth    int64             `json:"growth_bytes,omitempty"`
 	Choices   string            `json:"choices,omitempty"`
 	Original  string            `json:"original,omitempty"`
 	Proof     *Proof            `json:"proof,omitempty"`
