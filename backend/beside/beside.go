@@ -25,6 +25,9 @@ type Config struct {
 	Called string
 	// Timeout is how long a case may take; 0 for DefaultTimeout.
 	Timeout time.Duration
+	// Guard, where it is set, watches over the process until stop is called, which says
+	// why it has ended it, if it has.
+	Guard func(pid int) (stop func() (why string))
 }
 
 // DefaultTimeout is how long a case may take where nobody says how long.
@@ -122,6 +125,7 @@ type process struct {
 	say     *gob.Encoder
 	heard   chan reply
 	printed LastText
+	guarded func() (why string)
 	cases   int
 }
 
@@ -144,6 +148,9 @@ func (b *Backend) start() (*process, error) {
 		return nil, b.fault(err)
 	}
 	p.in, p.say = in, gob.NewEncoder(in)
+	if b.cfg.Guard != nil {
+		p.guarded = b.cfg.Guard(p.cmd.Process.Pid)
+	}
 	go func() {
 		defer close(p.heard)
 		for read := gob.NewDecoder(out); ; {
@@ -216,8 +223,12 @@ func (p *process) ended(as backend.Status) *endError {
 	_ = p.in.Close()
 	for range p.heard {
 	}
+	why := ""
+	if p.guarded != nil {
+		why = p.guarded() // while the process's number is its own
+	}
 	_ = p.cmd.Wait()
-	return &endError{as, p.printed.How(p.cmd.ProcessState.String())}
+	return &endError{as, cmp.Or(why, p.printed.How(p.cmd.ProcessState.String()))}
 }
 
 // endError is that of a process which ended.

@@ -124,7 +124,7 @@ func (s *Set) native(of Spec) (func() (backend.Backend, error), error) {
 	}
 	if s.Beside != nil {
 		return func() (backend.Backend, error) {
-			b, err := beside.Open(beside.Config{Command: append(slices.Clone(s.Beside), of.String()), Called: os.Args[0], Timeout: s.Timeout})
+			b, err := beside.Open(beside.Config{Command: append(slices.Clone(s.Beside), of.String()), Called: os.Args[0], Timeout: s.Timeout, Guard: s.guard})
 			if err != nil {
 				return nil, err
 			}
@@ -238,6 +238,9 @@ func (s *Set) library(ctx context.Context, file string) (func() (backend.Backend
 		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory, GrowthLimit: s.Growth, Sandbox: s.Sandbox})
 	}, nil
 }
+
+// guard watches over a process of native's, which is held to what workers may take.
+func (s *Set) guard(pid int) func() string { return worker.Guard(pid, s.Growth) }
 
 func (s *Set) open(ctx context.Context, c worker.Config) (backend.Backend, error) {
 	if c.CaseTimeout == 0 {

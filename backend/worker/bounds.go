@@ -24,7 +24,6 @@ const (
 	mostProcesses = 128
 	mostThreads   = 8       // for each process that there may be
 	mostWritten   = 4 << 30 // bytes to files and pipes
-	leastLeft     = 4       // it may take so many times of the memory as it leaves the machine
 )
 
 // bounds are what a process is held to.
@@ -53,13 +52,10 @@ type excess struct {
 	message string
 }
 
-// glance is how much time passes between two looks at what a process takes, count between
-// two at all that it has started, where the machine has not many more tasks than before.
-// The first are a glance after an exchange begins.
-const (
-	glance = 100 * time.Millisecond
-	count  = 400 * time.Millisecond
-)
+// count is how much time passes between two looks at all that a process has started, where
+// the machine has not many more tasks than before. The first is a glance after an exchange
+// begins.
+const count = 400 * time.Millisecond
 
 // patience is for how many milliseconds its pipes are awaited before it is looked at.
 func patience() int {

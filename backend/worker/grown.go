@@ -18,20 +18,6 @@ func (p *process) grown() int64 {
 	return own(p.pid) - p.ready + p.memory.beyond()
 }
 
-// own returns the bytes of memory that a process shares with no other; 0 where the
-// system does not tell.
-func own(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
-		return 0
-	}
-	return (resident - shared) * int64(os.Getpagesize())
-}
-
 // used returns the time of processors that the process has taken; below 0 where the
 // system does not tell.
 func (p *process) used() time.Duration {

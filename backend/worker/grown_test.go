@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -72,6 +73,28 @@ func TestWhatACaseTakesIsBounded(t *testing.T) {
 				t.Errorf("the next one: %+v, %v", out, err)
 			}
 		})
+	}
+}
+
+// TestGuard: a process that takes too much is ended, and one that does not is left.
+func TestGuard(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what processes take is read from /proc")
+	}
+	w := fake(t, Config{})
+	stop := Guard(w.proc.pid, 200<<20)
+	if out, err := w.Run(t.Context(), fakeJob("grow")); err != nil || out.Status != backend.OK {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	out, err := w.Run(t.Context(), fakeJob("swell"))
+	if err != nil || out.Class != "SIGKILL" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if why := stop(); !strings.HasPrefix(why, "out of memory: it took 2") {
+		t.Errorf("%q", why)
+	}
+	if why := Guard(os.Getpid(), 0)(); why != "" {
+		t.Error(why)
 	}
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plumb/backend/beside"
+	"plumb/backend/worker"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
@@ -58,7 +60,10 @@ type judgeMessage struct {
 }
 
 // deathError is that of a process which ended without saying why.
-type deathError struct{ how string }
+type deathError struct {
+	how    string
+	filled bool // it took too much memory
+}
 
 // Error says how.
 func (e *deathError) Error() string { return "the process that judges ended: " + e.how }
@@ -167,6 +172,9 @@ func (a *apart) crash(u ledger.Unit, death *deathError) *ledger.Result {
 	if c == nil { // it has not been drawn
 		c = &store.Case{Test: u.Test, Number: u.First, Subject: u.Subject, Outcome: report.Failed, Word: string(verdict.Crash)}
 	}
+	if death.filled {
+		c.Word = string(verdict.OOM)
+	}
 	c.Reason, c.Worst = death.Error(), math.NaN()
 	return &ledger.Result{Unit: u.N, Judged: 1, Worker: workerName(), Cases: []store.Case{*c}}
 }
@@ -231,6 +239,7 @@ type judgeProcess struct {
 	say     *json.Encoder
 	heard   chan judgeMessage
 	printed beside.LastText
+	guarded func() (why string)
 	dead    bool
 	last    *store.Case // what its case is if it says nothing more
 }
@@ -259,7 +268,7 @@ func (a *apart) start(ctx context.Context) (*judgeProcess, error) {
 	if err != nil {
 		return nil, &exitError{exitFault, err}
 	}
-	p.in, p.say = in, json.NewEncoder(in)
+	p.in, p.say, p.guarded = in, json.NewEncoder(in), worker.Guard(p.cmd.Process.Pid, 0)
 	go func() {
 		defer close(p.heard)
 		for read := json.NewDecoder(bufio.NewReaderSize(out, 1<<20)); ; {
@@ -297,7 +306,7 @@ func (p *judgeProcess) hear(silence time.Duration) (judgeMessage, error) {
 	case <-timer.C:
 		_ = p.cmd.Process.Kill()
 		_ = p.lost()
-		return judgeMessage{}, &deathError{fmt.Sprintf("no word from it within %s", silence)}
+		return judgeMessage{}, &deathError{how: fmt.Sprintf("no word from it within %s", silence)}
 	}
 }
 
@@ -307,8 +316,9 @@ func (p *judgeProcess) lost() error {
 	_ = p.in.Close()
 	for range p.heard {
 	}
+	why := p.guarded() // while the process's number is its own
 	_ = p.cmd.Wait()
-	return &deathError{p.printed.How(p.cmd.ProcessState.String())}
+	return &deathError{cmp.Or(why, p.printed.How(p.cmd.ProcessState.String())), why != ""}
 }
 
 // end lets the process end by itself, and waits for it.

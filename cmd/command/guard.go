@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/beside"
+	"plumb/backend/worker"
 	"plumb/internal/scratch"
 	"plumb/ops"
 )
@@ -74,6 +76,7 @@ type guardian struct {
 	file    *os.File // what the process says of itself: see guardedProcess
 	signals chan os.Signal
 	asked   atomic.Bool // somebody asked it to end
+	filled  string      // why it was ended for want of memory, "" where it was not
 }
 
 // listen hands on what this process alone is sent. What a terminal sends, both get.
@@ -100,7 +103,7 @@ func (g *guardian) run(args []string) int {
 			}
 			return max(state.ExitCode(), exitFault)
 		}
-		how := firstLineOf((&beside.LastText{}).Of(crash).How(state.String()))
+		how := cmp.Or(g.filled, firstLineOf((&beside.LastText{}).Of(crash).How(state.String())))
 		if way == runsBeside {
 			fmt.Fprintf(os.Stderr, "plumb: the process of Plumb ended again: %s; what it does outside of native's operators ends it: plumb campaign run names the case\n", how)
 			return exitFault
@@ -138,7 +141,9 @@ func (g *guardian) once(args []string, way string) (*os.ProcessState, error) {
 			}
 		}
 	}()
+	stop := worker.Guard(cmd.Process.Pid, 0)
 	err = cmd.Wait()
+	g.filled = stop()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return nil, err
 	}
