@@ -37,6 +37,12 @@ func (p *process) used() time.Duration {
 	return time.Duration(user+system) * (time.Second / ticks)
 }
 
+// stopped reports whether the process has been told to stop (SIGSTOP).
+func (p *process) stopped() bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	return err == nil && bytes.HasPrefix(text[bytes.LastIndexByte(text, ')')+1:], []byte(" T"))
+}
+
 // ticks are the units in a second in which Linux tells of time.
 const ticks = 100
 

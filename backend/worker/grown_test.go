@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"plumb/backend"
 )
 
@@ -76,6 +78,28 @@ func TestWhatACaseTakesIsBounded(t *testing.T) {
 	}
 }
 
+// TestStoppedIsNoHang: a process that somebody stops for a time has more of it; one that
+// nobody lets go on hangs.
+func TestStoppedIsNoHang(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the state of processes is read from /proc")
+	}
+	w := fake(t, Config{CaseTimeout: 500 * time.Millisecond})
+	pid := w.proc.pid
+	for _, back := range []bool{true, false} {
+		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		if back {
+			time.AfterFunc(800*time.Millisecond, func() { unix.Kill(pid, unix.SIGCONT) })
+		}
+		out, err := w.Run(t.Context(), fakeJob("1"))
+		if err != nil || (out.Status == backend.OK) != back {
+			t.Errorf("goes on: %t: %+v, %v", back, out, err)
+		}
+	}
+}
+
 // TestGuard: a process that takes too much is ended, and one that does not is left.
 func TestGuard(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -109,7 +133,7 @@ func TestHangsAreToldByWhatTheyUse(t *testing.T) {
 		limit, asleep, busy time.Duration
 		want                string
 	}{
-		{"hang", time.Minute, 200 * time.Millisecond, 0, "no answer within 200ms"}, // later on a machine that is busy
+		{"hang", time.Minute, 600 * time.Millisecond, 0, "no answer within 600ms"}, // later on a machine that is busy
 		{"hang", 1500 * time.Millisecond, 0, 200 * time.Millisecond, "no answer within 1.5s"},
 		{"spin", 1500 * time.Millisecond, 200 * time.Millisecond, 0, "no answer within "},
 	} {

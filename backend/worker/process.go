@@ -451,8 +451,11 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 			}
 		}))
 	}
-	if most := w.config.CaseTimeout; w.config.Asleep == 0 || before < 0 {
+	if most := w.config.CaseTimeout; before < 0 {
 		at(most, nil)
+	} else if w.config.Asleep == 0 { // somebody may have stopped it, for a time
+		at(most, func(time.Duration, time.Duration) bool { return !p.stopped() })
+		at(starved*most, nil)
 	} else { // one that gets little of a processor has longer
 		at(most, func(used, queued time.Duration) bool { return used+queued < most/20 || used > most/2 })
 		at(starved*most, nil)

@@ -257,6 +257,9 @@ func (s *Store) fail(doing string, err error) error {
 	if isCode(err, sqlite3.SQLITE_CANTOPEN) {
 		err = fmt.Errorf("%w: is %s there, and may it be written to?", err, filepath.Dir(s.path))
 	}
+	if isCode(err, sqlite3.SQLITE_CORRUPT) || isCode(err, sqlite3.SQLITE_NOTADB) {
+		err = fmt.Errorf("%w: the file is damaged; move it away, with %s-wal, and another begins (sqlite3's .recover may save what is in it)", err, filepath.Base(s.path))
+	}
 	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
 }
 

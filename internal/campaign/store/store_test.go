@@ -412,3 +412,14 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDamagedFile: a file that is cut short, or is none of SQLite's, says what to do.
+func TestDamagedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	if err := os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("%v", err)
+	}
+}
