@@ -150,6 +150,7 @@ func (k *killings) kill(ctx context.Context, args []string, after time.Duration)
 func newBenchCampaign() *cobra.Command {
 	k := &killings{kills: 50}
 	var rows, workers, simulated int
+	reference := "native"
 	hard := &torture{every: 32, span: 4 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "campaign [SOURCE…]",
@@ -164,7 +165,7 @@ measures what is asked of it.`,
 		Example: `  plumb bench campaign --kills 50
   plumb bench campaign --torture 4000 --workers 2
   plumb bench campaign --rows 10000000
-  plumb bench campaign --simulate 64 'ops:*'`,
+  plumb bench campaign --simulate 64 --reference torch 'ops:lo*'`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
 			dir, err := os.MkdirTemp("", "plumb-campaign-")
 			if err != nil {
@@ -186,9 +187,9 @@ measures what is asked of it.`,
 				hard.siege = siege{killings: *k, workers: cmp.Or(workers, 2)}
 				return harness(hard.run(cmd.Context()))
 			}
-			k.args = append(sources, "--reference", "native", "-n", "200", "--seed", "25")
+			k.args = append(sources, "--reference", reference, "-n", "200", "--seed", "25")
 			if simulated > 0 {
-				return harness((&scaling{siege: siege{killings: *k, workers: cmp.Or(workers, 1)}, simulated: simulated, cases: scalingCases}).run(cmd.Context()))
+				return harness((&scaling{siege: siege{killings: *k, workers: cmp.Or(workers, 1)}, reference: reference, simulated: simulated, cases: scalingCases}).run(cmd.Context()))
 			}
 			if workers > 0 {
 				return harness((&siege{killings: *k, workers: workers, stopped: time.Minute, cut: 30 * time.Second}).run(cmd.Context()))
@@ -204,6 +205,8 @@ measures what is asked of it.`,
 	fl.Var(wholeNumber(&hard.every, 1), "every", "with --torture: about one of so many cases is one of misbehaviour")
 	fl.Var(wholeNumber(&rows, 1), "rows", "fill a store with so many cases and measure it")
 	fl.Var(wholeNumber(&simulated, 4), "simulate", "serve the campaign undisturbed to one worker, and simulate 10,000,000 cases on so many workers with what its cases cost")
+	fl.StringVar(&reference, "reference", reference, "with --simulate: of the campaign whose cases the workers have, such as torch; the coordinator costs what it does where native is judged by itself")
 	needs(cmd, "every", "torture")
+	needs(cmd, "reference", "simulate")
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"plumb/internal/campaign/store"
@@ -15,6 +16,7 @@ import (
 // that of a campaign that was served.
 type scaling struct {
 	siege
+	reference string
 	simulated int // workers
 	cases     int
 }
@@ -34,15 +36,13 @@ type unitCost struct {
 const scalingCases = 10_000_000
 
 func (k *scaling) run(ctx context.Context) error {
-	k.subjects = "native"
-	if err := k.serve(ctx); err != nil {
-		return err
+	c, err := k.served(ctx, "native") // whose cases come fast enough for the coordinator to work rather than wait
+	if err == nil && k.reference != "native" {
+		coordinator := c.coordinator
+		if c, err = k.served(ctx, k.reference); err == nil {
+			c.coordinator = coordinator
+		}
 	}
-	defer k.end()
-	if err := k.finish(ctx); err != nil {
-		return err
-	}
-	c, err := k.recorded()
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,19 @@ func (k *scaling) run(ctx context.Context) error {
 	}
 	fmt.Fprintf(k.log, "the coordinator's core is saturated by %.0f workers\n", float64(each)/float64(c.coordinator))
 	return nil
+}
+
+// served serves the campaign with a reference and returns what it cost.
+func (k *scaling) served(ctx context.Context, reference string) (*costs, error) {
+	k.subjects, k.args[slices.Index(k.args, "--reference")+1] = "native,"+reference, reference
+	if err := k.serve(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { k.end(); k.at = nil }()
+	if err := k.finish(ctx); err != nil {
+		return nil, err
+	}
+	return k.recorded()
 }
 
 // recorded are the costs of the campaign that was served.
