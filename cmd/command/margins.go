@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,24 @@ type gauges struct {
 	margins *margins.Writer // nil for none
 	survey  verdict.Survey  // of the test whose records come in
 	last    int             // index of the case that was sampled last
+	sampled sync.Map        // by lanes: the power of a case by its place
+}
+
+// sampledCase is where a case stands.
+type sampledCase struct {
+	test  string
+	index int
+}
+
+// sample takes the power of one of the first cases of a test in its lane.
+func (g *gauges) sample(rec *verdict.Record) {
+	if rec.Index < g.power && rec.Reference.Status == backend.OK {
+		g.sampled.Store(sampledCase{rec.Test, rec.Index}, g.powerOf(rec))
+	}
+}
+
+func (g *gauges) powerOf(rec *verdict.Record) []verdict.Weakness {
+	return g.judge.Power(campaign.Job(rec.Program, rec.Reference), rec.Reference)
 }
 
 // open starts the file of the margins. That the default one cannot be written
@@ -72,7 +91,11 @@ func (g *gauges) record(rec *verdict.Record) {
 	if sampled == g.power || sampled > 0 && g.last == rec.Index || rec.Reference.Status != backend.OK {
 		return
 	}
-	g.survey.Add(rec.Index, g.judge.Power(campaign.Job(rec.Program, rec.Reference), rec.Reference))
+	if found, ok := g.sampled.LoadAndDelete(sampledCase{rec.Test, rec.Index}); ok {
+		g.survey.Add(rec.Index, found.([]verdict.Weakness))
+	} else {
+		g.survey.Add(rec.Index, g.powerOf(rec))
+	}
 	g.last = rec.Index
 }
 

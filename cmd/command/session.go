@@ -94,7 +94,7 @@ func (s *session) open(ctx context.Context, fallback bool) (err error) {
 	s.gauges.judge = s.cfg.Judge
 	s.cases.sigs = s.subjects.signatures(s.cfg)
 	s.cases.device, s.cases.maxBytes, s.cases.graph = s.subjects.device, s.judging.maxBytes, s.judging.checksGraph
-	s.cfg.OnOpen, s.cfg.OnRecord, s.cfg.OnEnd, s.cfg.OnWork = s.onOpen, s.onRecord, s.onEnd, s.live.work
+	s.cfg.OnOpen, s.cfg.OnCase, s.cfg.OnRecord, s.cfg.OnEnd, s.cfg.OnWork = s.onOpen, s.gauges.sample, s.onRecord, s.onEnd, s.live.work
 	return nil
 }
 

@@ -78,6 +78,9 @@ type Config struct {
 	More func() []Test
 	// OnOpen, which may be nil, is told what the subjects are before anything is drawn.
 	OnOpen func(reference backend.Info, candidates []backend.Info)
+	// OnCase, which may be nil, is given the first record of a case by the lane that judged
+	// it, before OnRecord is. Lanes call it at the same time.
+	OnCase func(*verdict.Record)
 	// OnRecord receives every record, test by test and case by case, from one
 	// goroutine at a time.
 	OnRecord func(*verdict.Record)
@@ -309,6 +312,9 @@ func (l *lane) Finish(ctx context.Context, b *batch) error {
 	for i, c := range ran {
 		for _, r := range c.records {
 			l.cfg.poll(r, polls[i])
+		}
+		if l.cfg.OnCase != nil && len(c.records) > 0 {
+			l.cfg.OnCase(c.records[0])
 		}
 	}
 	for i := range b.cases {

@@ -56,7 +56,7 @@ func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate bac
 	is := candidate.Name + " " + candidate.Version
 	for i := range faults {
 		f := &faults[i]
-		if f.concerns(is) && (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) {
+		if (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) && f.concerns(is) {
 			known := *v
 			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
 			return &known
@@ -74,7 +74,7 @@ func (j *judge) known() *KnownFault {
 	}
 	for i := range j.policy.Faults {
 		f := &j.policy.Faults[i]
-		if f.concerns(j.policy.Reference) && f.explains(j, w) {
+		if f.explains(j, w) && f.concerns(j.policy.Reference) { // few are of the call, and versions are text
 			return f
 		}
 	}
