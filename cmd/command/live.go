@@ -146,9 +146,9 @@ func (l *live) draw() {
 	if l.open {
 		return
 	}
-	l.erase()
+	var b strings.Builder // written at once: Ctrl-C discards what a terminal has not taken yet
+	l.eraseOn(&b)
 	width := l.width()
-	var b strings.Builder
 	for _, line := range append([]string{l.head()}, l.body()...) {
 		line = report.Clip(report.Plain(line), max(width, 20)-1)
 		b.WriteString(line + "\n")
@@ -159,9 +159,12 @@ func (l *live) draw() {
 
 func (l *live) width() int { return cmp.Or(widthOf(l.w), 80) }
 
-// erase takes the lines from the terminal; the lock is held. One that has become
-// narrower since has broken what was longer.
-func (l *live) erase() {
+// erase takes the lines from the terminal; the lock is held.
+func (l *live) erase() { l.eraseOn(l.w) }
+
+// eraseOn writes what takes the lines from the terminal. One that has become narrower
+// since has broken what was longer.
+func (l *live) eraseOn(w io.Writer) {
 	if len(l.shown) == 0 {
 		return
 	}
@@ -169,7 +172,7 @@ func (l *live) erase() {
 	for _, n := range l.shown {
 		rows += max(1, (n+width-1)/width)
 	}
-	fmt.Fprintf(l.w, "\x1b[%dA\r\x1b[J", rows)
+	fmt.Fprintf(w, "\x1b[%dA\r\x1b[J", rows)
 	l.shown = nil
 }
 
