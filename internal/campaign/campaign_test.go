@@ -1,11 +1,13 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,15 +64,21 @@ func play(jobs, batch int, reject func(uint64) bool, tests ...Test) result {
 		opened.Add(1)
 		return &fake{run: run, closed: &closed}, nil
 	}
-	res.err = Run(context.Background(), Config{
+	var inLane sync.Map
+	err := Run(context.Background(), Config{
 		Tests: tests, Reference: open, Candidates: []Candidate{{"a", open}, {"b", open}}, Jobs: jobs, Batch: batch, Judge: judge.New(judge.Config{}),
+		OnCase: func(r *verdict.Record) { inLane.Store(fmt.Sprint(r.Test, r.Index), true) },
 		OnRecord: func(r *verdict.Record) {
+			if _, seen := inLane.Load(fmt.Sprint(r.Test, r.Index)); !seen {
+				res.err = fmt.Errorf("case %d of %s was not shown by its lane", r.Index, r.Test)
+			}
 			res.lines = append(res.lines, fmt.Sprintf("%s %d %s %s", r.Test, r.Index, r.Candidate, r.Verdict.Word))
 		},
 		OnEnd: func(e *verdict.End) {
 			res.ends = append(res.ends, fmt.Sprintf("%s %d judged %d rejected, error %v", e.Test, e.Judged, e.Rejected, e.Err))
 		},
 	})
+	res.err = cmp.Or(err, res.err)
 	res.open = opened.Load() - closed.Load()
 	return res
 }

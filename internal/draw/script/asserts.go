@@ -166,12 +166,16 @@ func plainSides(a []starlark.Value) error {
 	return nil
 }
 
-func sequencesEqual(t *starlark.Thread, a []starlark.Value) (string, error) {
-	x, err := iterate(t, a[0])
-	if err != nil {
-		return "", err
+// both returns the elements of two iterables.
+func both(t *starlark.Thread, a []starlark.Value) (x, y []starlark.Value, err error) {
+	if x, err = iterate(t, a[0]); err == nil {
+		y, err = iterate(t, a[1])
 	}
-	y, err := iterate(t, a[1])
+	return x, y, err
+}
+
+func sequencesEqual(t *starlark.Thread, a []starlark.Value) (string, error) {
+	x, y, err := both(t, a)
 	if err != nil {
 		return "", err
 	}
@@ -183,11 +187,7 @@ const mostCounted = 1000
 
 // sameElements says that two iterables have the same elements, each as often.
 func sameElements(t *starlark.Thread, a []starlark.Value) (string, error) {
-	x, err := iterate(t, a[0])
-	if err != nil {
-		return "", err
-	}
-	y, err := iterate(t, a[1])
+	x, y, err := both(t, a)
 	if err != nil {
 		return "", err
 	}
