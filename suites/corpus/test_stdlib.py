@@ -143,12 +143,21 @@ def test_format_of_repr():
 Point = namedtuple("Point", ["x", "y"])
 
 
+class Mapping:
+    def keys(self):
+        return ["a", "b"]
+
+    def __getitem__(self, key):
+        return key * 2
+
+
 @autotest(n=1)
 def test_collections():
     d = defaultdict(list)
     d["a"].append(1)
     d["b"].append(2)
     assert dict(d) == {"a": [1], "b": [2]} and d == {"b": [2], "a": [1]}
+    assert d != 5 and not d == [1]
     del d["a"]
     assert d.setdefault("c", 5) == 5 and sorted(d.keys()) == ["b", "c"] and d.pop("b") == [2] and len(d) == 1
     c = Counter("hello")
@@ -168,6 +177,7 @@ def test_collections():
     r.remove(4)
     r.extendleft([5, 6])
     assert list(r) == [6, 5, 7, 3, 1] and 3 in r and r != deque([1])
+    assert dict(Mapping()) == {"a": "aa", "b": "bb"}
     p = Point(1, y=2)._replace(x=5)
     assert p == (5, 2) and p._asdict() == {"x": 5, "y": 2} and Point._fields == ("x", "y") and Point._make([1, 2]).y == 2
     return random_tensor(2, p.x, p.y)

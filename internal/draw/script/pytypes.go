@@ -130,19 +130,30 @@ func toSet(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	return out, nil
 }
 
+// pairsOf returns the items of an object that has keys, the elements of another value.
+func pairsOf(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
+	keys, isMapping, err := special(t, v, "keys")
+	if err != nil {
+		return nil, err
+	}
+	if !isMapping {
+		return iterate(t, v)
+	}
+	pairs, err := iterate(t, keys)
+	for i, k := range pairs {
+		held, _, err := v.(*object).Get(k)
+		if err != nil {
+			return nil, err
+		}
+		pairs[i] = starlark.Tuple{k, held}
+	}
+	return pairs, err
+}
+
 func toDict(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	for i, v := range args {
 		if _, ok := v.(*starlark.Dict); !ok {
-			if o, ok := v.(*object); ok && o.class.lookup("keys") != nil { // a mapping
-				items, err := o.Attr("items")
-				if err == nil {
-					v, err = starlark.Call(t, items, nil, nil)
-				}
-				if err != nil {
-					return nil, err
-				}
-			}
-			vs, err := iterate(t, v)
+			vs, err := pairsOf(t, v)
 			if err != nil {
 				return nil, err
 			}

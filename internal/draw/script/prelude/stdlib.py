@@ -39,7 +39,7 @@ class defaultdict:
         self._dict.pop(key)
 
     def __eq__(self, other):
-        return self._dict == dict(other)
+        return self._dict == (dict(other) if hasattr(other, "keys") else other)
 
     def pop(self, *args):
         return self._dict.pop(*args)
