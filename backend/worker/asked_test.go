@@ -58,33 +58,81 @@ func TestAskedGradients(t *testing.T) {
 		if strings.HasSuffix(name, "cotangent") {
 			b.in("c", f32([]int{2, 3}, 1, 2, -1, 0.5, 1, 1), true)
 		}
-		want := run(t, own, b)
-		for _, mode := range []string{"", "traced"} {
-			of, err := w.In(mode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := of.Run(t.Context(), b.job())
-			if err != nil || got.Status != want.Status || got.Class != want.Class {
-				t.Fatalf("%s, %q: %v %s %s %s, want %s %s", name, mode, err, got.Status, got.Class, got.Message, want.Status, want.Message)
-			}
-			if want.Status != backend.OK {
+		asTorch(t, name, own, w, b)
+	}
+}
+
+// TestChangedModules: what programs do to the parameters and buffers of modules, training
+// loops above all, is what PyTorch does, on a framework without a tape.
+func TestChangedModules(t *testing.T) {
+	own, w := torch(t), adapted(t, "torchown")
+	linear := func() *builder {
+		return new(builder).in("x", f32([]int{2, 3}, 1, -2, 3, 0.5, 2, -1), false).in("c", f32([]int{2, 3}, 1, 2, -1, 0.5, 1, 1), false).
+			call("m", "torch.nn.Linear", int64(3), int64(2))
+	}
+	loss := func(b *builder, n int) *builder {
+		name := func(s string) string { return fmt.Sprint(s, n) }
+		return b.call(name("y"), "Module.__call__", ref("m"), ref("x")).call(name("s"), "torch.mul", ref(name("y")), ref(name("y"))).call(name("l"), "torch.mean", ref(name("s")))
+	}
+	step := func(b *builder, n int) *builder {
+		name := func(s string) string { return fmt.Sprint(s, n) }
+		return loss(b, n).call(name("b"), "Tensor.backward", ref(name("l"))).call(name("w"), "getattr", ref("m"), "weight").call(name("g"), "getattr", ref(name("w")), "grad").
+			call(name("d"), "torch.mul", ref(name("g")), 0.1).call(name("u"), "Tensor.sub_", ref(name("w")), ref(name("d"))).scoped("torch.no_grad").
+			call(name("n"), "setattr", ref(name("w")), "grad", nil)
+	}
+	weight := func() *builder { return linear().call("w", "getattr", ref("m"), "weight") }
+	for name, b := range map[string]*builder{
+		"trained":               step(step(step(linear(), 1), 2), 3).call("w", "getattr", ref("m"), "weight"),
+		"trained, then asked":   loss(step(linear(), 1), 2).back("l2", program.Fill{}),
+		"in a container":        loss(step(linear(), 1).call("q", "torch.nn.Sequential", ref("m")).call("z", "Module.__call__", ref("q"), ref("x")), 2).back("z", program.Fill{}),
+		"in one made before":    step(linear().call("q", "torch.nn.Sequential", ref("m")), 1).call("z", "Module.__call__", ref("q"), ref("x")).back("z", program.Fill{}),
+		"given another":         loss(linear().call("p", "torch.nn.Parameter", ref("c")).call("n", "setattr", ref("m"), "weight", ref("p")), 1).back("l1", program.Fill{}),
+		"tied":                  loss(weight().call("k", "torch.nn.Linear", int64(3), int64(2)).call("n", "setattr", ref("k"), "weight", ref("w")).call("z", "Module.__call__", ref("k"), ref("x")), 1).call("a", "torch.add", ref("z"), ref("l1")).back("a", program.Fill{}),
+		"data written to":       loss(weight().call("d", "getattr", ref("w"), "data").call("f", "Tensor.mul_", ref("d"), 0.5), 1).back("l1", program.Fill{}),
+		"other data":            loss(weight().call("h", "torch.mul", ref("c"), 2.0).call("n", "setattr", ref("w"), "data", ref("h")), 1).call("v", "getattr", ref("m"), "weight").back("l1", program.Fill{}),
+		"a row written to":      loss(weight().call("r", "operator.getitem", ref("w"), int64(1)).scoped("torch.no_grad").call("f", "Tensor.mul_", ref("r"), 0.25).scoped("torch.no_grad"), 1).call("v", "getattr", ref("m"), "weight").back("l1", program.Fill{}),
+		"frozen":                loss(weight().call("f", "Tensor.requires_grad_", ref("w"), false), 1).call("t", "getattr", ref("w"), "requires_grad").back("l1", program.Fill{}),
+		"frozen and thawed":     loss(weight().call("f", "Tensor.requires_grad_", ref("w"), false).call("g", "Tensor.requires_grad_", ref("w"), true), 1).back("l1", program.Fill{}),
+		"twice backward":        step(loss(linear(), 7).call("b7", "Tensor.backward", ref("l7")), 1),
+		"a buffer written to":   linear().call("k", "torch.nn.BatchNorm1d", int64(3)).call("r", "getattr", ref("k"), "running_mean").call("f", "Tensor.add_", ref("r"), 0.5).call("e", "Module.eval", ref("k")).call("z", "Module.__call__", ref("k"), ref("x")).back("z", program.Fill{}),
+		"a buffer before calls": linear().call("k", "torch.nn.BatchNorm1d", int64(3)).call("r", "getattr", ref("k"), "running_mean").call("z", "Module.__call__", ref("k"), ref("x")).call("q", "torch.mul", ref("r"), 2.0),
+	} {
+		asTorch(t, name, own, w, b)
+	}
+}
+
+// asTorch runs a program on a framework without a tape, call by call and as one function,
+// and compares all with PyTorch's.
+func asTorch(t *testing.T, name string, own, w *Worker, b *builder) {
+	t.Helper()
+	want := run(t, own, b)
+	job := b.job()
+	job.State = want.Initial
+	for _, mode := range []string{"", "traced"} {
+		of, err := w.In(mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := of.Run(t.Context(), job)
+		if err != nil || got.Status != want.Status || got.Class != want.Class {
+			t.Fatalf("%s, %q: %v %s %s %s, want %s %s", name, mode, err, got.Status, got.Class, got.Message, want.Status, want.Message)
+		}
+		if want.Status != backend.OK {
+			continue
+		}
+		for i, v := range want.Values {
+			nearlyValue(t, got.Values[i], v)
+		}
+		for _, s := range want.Slots {
+			j := slices.IndexFunc(got.Slots, func(g backend.Slot) bool { return g.Place == s.Place })
+			if s.Part == backend.PartChange {
 				continue
 			}
-			for i, v := range want.Values {
-				nearlyValue(t, got.Values[i], v)
+			if j < 0 || (got.Slots[j].Tensor == nil) != (s.Tensor == nil) {
+				t.Fatalf("%s, %q has no %+v", name, mode, s.Place)
 			}
-			for _, s := range want.Slots {
-				j := slices.IndexFunc(got.Slots, func(g backend.Slot) bool { return g.Place == s.Place })
-				if s.Part == backend.PartChange {
-					continue
-				}
-				if j < 0 || (got.Slots[j].Tensor == nil) != (s.Tensor == nil) {
-					t.Fatalf("%s, %q has no %+v", name, mode, s.Place)
-				}
-				if s.Tensor != nil {
-					nearly(t, fmt.Sprint(name, mode, s.Place), got.Slots[j].Tensor.Contiguous(), s.Tensor.Contiguous())
-				}
+			if s.Tensor != nil {
+				nearly(t, fmt.Sprint(name, mode, s.Place), got.Slots[j].Tensor.Contiguous(), s.Tensor.Contiguous())
 			}
 		}
 	}

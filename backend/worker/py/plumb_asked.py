@@ -3,6 +3,7 @@ are made once more, as a function of the leaves, which the framework differentia
 """
 
 from plumb_names import Unsupported
+from plumb_table import Module
 
 PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MOST = 5000  # calls that are made once more, over all gradients of a program
@@ -21,7 +22,9 @@ class Env:
     A leaf is named by the index of its value, by that and a number once it was changed,
     or by the call that makes a module and the parameter's name. `held` has the tensors of
     those that calls made or changed, `grads` their gradients so far by the value alone,
-    `read` the values that programs took of these. `past` are the values that a gradient
+    `read` the values that programs took of these, `stale` leaves that are others now.
+    `attributes` are the first values that programs took of modules, by module and name,
+    `parameters` the leaves that these are now, where they have been changed. `past` are the values that a gradient
     reaches on its way to the leaves, `freed` those that no other gradient may.
     """
 
@@ -31,6 +34,7 @@ class Env:
         self.views, self.parts = {}, {}
         self.leaf = {i: i for i, leaves in enumerate(depends) if leaves}
         self.held, self.grads, self.read, self.freed, self.changed = {}, {}, {}, set(), set()
+        self.attributes, self.parameters, self.stale = {}, {}, set()
 
     def add(self, v, depends, memory, same=None):
         k = len(self.values)
@@ -42,6 +46,19 @@ class Env:
     def twins(self, k):
         """Lists the values that are the same tensor."""
         return [i for i, first in enumerate(self.same) if first == self.same[k]]
+
+    def owners(self, k):
+        """Lists the modules, by their index, that have a tensor, with the name."""
+        return [owner for owner, first in self.attributes.items() if self.same[first] == self.same[k]]
+
+    def sharing(self, k):
+        """Lists the other values in the same memory."""
+        return [i for i, memory in enumerate(self.memory) if memory == self.memory[k] and self.same[i] != self.same[k]]
+
+
+def holds(module, other):
+    """Tells whether a module is another, or has it as a part."""
+    return module is other or any(holds(child, other) for child in module.children.values())
 
 
 def base(leaf):
@@ -79,7 +96,8 @@ class Asked:
     def remember(self, env, call, refs):
         """Notes the past of the last value, and of all that a call gave it."""
         k = len(env.values) - 1
-        past = frozenset().union(*[env.past[r] for r in refs], [k]) if env.depends[k] and k not in env.leaf else frozenset()
+        way = env.depends[k] and k not in env.leaf and not isinstance(env.values[k], Module)
+        past = frozenset().union(*[env.past[r] for r in refs], [k]) if way else frozenset()
         env.past.append(past)
         if env.memory[k] != k:
             for i, memory in enumerate(env.memory):
@@ -97,13 +115,15 @@ class Asked:
         if requires_grad and not env.depends[k]:
             if not self.differentiable(env.values[k]):
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            self.plant(env, env.same[k], env.same[k], env.values[k])
+            self.plant(env, env.same[k], self.another(env, k), env.values[k])
         elif not requires_grad and env.depends[k]:
-            if k not in env.leaf or not isinstance(base(env.leaf[k]), int):
+            if k not in env.leaf:
                 raise Unsupported("no gradient ends at what a call made of others")
+            self.retire(env, env.leaf[k])
             for i in env.twins(k):
                 env.values[i], env.depends[i] = self.adapter.stop(env.values[i]), frozenset()
                 del env.leaf[i]
+            self.stored(env, k)
         env.add(env.values[k], env.depends[k], env.memory[k], env.same[k])
         if k in env.leaf:
             env.leaf[len(env.values) - 1] = env.leaf[k]
@@ -113,6 +133,44 @@ class Asked:
         v = env.held[leaf] = self.given_leaf(leaf, self.adapter.stop(v))
         for i in env.twins(k):
             env.values[i], env.depends[i], env.leaf[i] = v, frozenset([leaf]), leaf
+        self.stored(env, k)
+
+    def another(self, env, k):
+        """Returns a name for a leaf that a value becomes."""
+        owners = [self.parameter_of(*owner) for owner in env.owners(k)]
+        name = owners[0] if owners else env.same[k]
+        before = len([leaf for leaf in env.stale if base(leaf) == name])
+        return (name, before) if before else name
+
+    def parameter_of(self, module, name):
+        """Returns the name of a module's parameter as a leaf."""
+        return module - len(self.case["inputs"]), name
+
+    def leaf_of(self, env, module, name):
+        """Returns the leaf that a module's parameter is now."""
+        leaf = self.parameter_of(module, name)
+        return env.parameters.get(leaf, leaf)
+
+    def retire(self, env, leaf):
+        """Notes that a leaf is another from here on."""
+        env.stale.add(leaf)
+        self.drop(env, leaf)
+
+    def drop(self, env, leaf):
+        """Notes that modules have a leaf no longer."""
+        for i, v in enumerate(env.values):
+            if isinstance(v, Module):
+                env.depends[i] -= {leaf}
+
+    def stored(self, env, k):
+        """Gives modules what a parameter or buffer of theirs is now."""
+        for module, name in env.owners(k):
+            v, first = env.values[module], env.attributes[module, name]
+            v.state = dict(v.state, **{name: env.values[first]})
+            env.parameters[self.parameter_of(module, name)] = env.leaf.get(first)
+            for i, holder in enumerate(env.values):
+                if isinstance(holder, Module) and holds(holder, v):
+                    env.depends[i] |= env.depends[first]
 
     def parameter(self, env, at, data, requires_grad=True):
         k = index(data)
@@ -125,14 +183,13 @@ class Asked:
     def replant(self, env, k, v):
         """Gives a leaf, which a call changed where no gradients are recorded, its new elements."""
         leaf = env.leaf[k]
-        if any(m == env.memory[k] and env.same[i] != env.same[k] for i, m in enumerate(env.memory)):
+        if any(env.depends[i] for i in env.sharing(k)):
             raise Unsupported("no views of what is changed in place")
-        if not isinstance(base(leaf), int):
-            raise Unsupported("no change in place of a module's parameter")
-        count = leaf[1] + 1 if isinstance(leaf, tuple) else 1
-        self.plant(env, k, (base(leaf), count), v)
-        env.add(env.values[k], env.depends[k], env.memory[k], env.same[k])
-        env.leaf[len(env.values) - 1] = env.leaf[k]
+        self.retire(env, leaf)
+        self.plant(env, k, (base(leaf), 1 if base(leaf) == leaf else leaf[1] + 1), v)
+        for i in env.sharing(k):
+            self.renew(env, i, v, frozenset())
+            env.changed.add(i)
 
     def attribute(self, env, at, t, name):
         k = index(t)
@@ -157,10 +214,41 @@ class Asked:
             self.require(env, at, t, new)
             env.values[-1] = None
             return
+        if isinstance(env.values[k], Module):
+            self.furnish(env, k, name, new)
+            return
+        if name == "data":
+            self.supply(env, at, k, index(new))
+            return
         if name != "grad" or new is not None or k not in env.leaf:
             raise Unsupported("attribute %s cannot be assigned" % name)
         env.grads.pop(base(env.leaf[k]), None)
         env.read.pop(base(env.leaf[k]), None)
+        env.add(None, frozenset(), None)
+
+    def supply(self, env, at, k, new):
+        """Gives a tensor other elements: those of another one."""
+        v, old = self.adapter.stop(env.values[new]), env.values[k]
+        if tuple(v.shape) != tuple(old.shape) or v.dtype != old.dtype or any(new in self.named(call) for call in self.case["calls"][at + 1:]):
+            raise Unsupported("attribute data cannot be assigned to a tensor of another shape or dtype, or to be shared")
+        if env.sharing(k) or env.depends[k] and k not in env.leaf:
+            raise Unsupported("no views of what is changed in place")
+        if k in env.leaf:
+            self.replant(env, k, v)
+        else:
+            for i in env.twins(k):
+                env.values[i] = v
+            self.stored(env, k)
+        env.add(None, frozenset(), None)
+
+    def furnish(self, env, k, name, new):
+        """Gives a module another tensor as its parameter or buffer."""
+        tensor = type(new) is list and new[0] == "r" and self.adapter.is_tensor(env.values[new[1]])
+        if not tensor or env.values[k].children or name not in env.values[k].state:
+            raise Unsupported("attribute %s cannot be assigned" % name)
+        self.drop(env, self.leaf_of(env, k, name))
+        env.attributes[k, name] = env.same[new[1]]
+        self.stored(env, new[1])
         env.add(None, frozenset(), None)
 
     def written(self, env, memory):
@@ -216,8 +304,7 @@ class Asked:
             if not self.adapter.is_tensor(env.values[k]) or not env.depends[k]:
                 raise RuntimeError(NO_GRAD % n)
         reached = self.depending(env, outputs)
-        now = set(env.leaf.values())
-        if any(isinstance(base(leaf), int) and leaf not in now for leaf in reached):
+        if reached & env.stale:
             raise Unsupported("no gradient of a leaf that was changed since")
         return reached
 

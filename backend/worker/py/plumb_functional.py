@@ -115,7 +115,7 @@ class Functional(Asked, Run):
             self.compiled(self.adapter.modes[mode], self.shared())
         self.elapsed += now() - t
         self.env = self.trace.values
-        self.asked = {id(x): self.trace.grads[leaf][0] for leaf, x in self.leaves_given().items() if leaf in self.trace.grads}
+        self.asked = {id(x): self.trace.grads[leaf][0] for leaf, x in self.latest().items() if leaf in self.trace.grads}
 
     def shared(self):
         """Returns what cases of the same program share."""
@@ -125,6 +125,12 @@ class Functional(Asked, Run):
     def leaves_given(self):
         """Returns the tensors that the case gives, by the names of leaves."""
         return {**dict(enumerate(self.given_inputs)), **{(i, name): t for i, state in self.states.items() for name, t in state.items()}}
+
+    def latest(self):
+        """Returns the tensors whose gradients are asked for, by the names of leaves that they keep: the case's inputs, and
+        parameters as they are at the end."""
+        held = {base(leaf): t for leaf, t in self.trace.held.items() if not isinstance(base(leaf), int) or base(leaf) >= len(self.given_inputs)}
+        return {**self.leaves_given(), **held}
 
     def play(self, inputs, states, done, end=None, found_by=None, given={}):
         """Makes the calls, or those before one, on inputs and on the states of modules; `done` is told of each. What they draw
@@ -137,6 +143,8 @@ class Functional(Asked, Run):
         for i, call in enumerate(self.case["calls"][:end]):
             self.call = self.memory.mark[1] = i
             self.env, k = env.values, len(env.values)
+            if call[0] == "getattr" and call[1][1] == "data":
+                call = ["Tensor.detach", call[1][:1], *call[2:]]
             if not self.asks(env, i, call):
                 v = self.evaluate(call)
                 if self.constructs(call):
@@ -154,6 +162,11 @@ class Functional(Asked, Run):
 
     def result(self, env, call, v):
         refs = named(call)
+        if call[0] == "getattr" and isinstance(env.values[refs[0]], Module):
+            self.take(env, refs[0], call[1][1], v)
+            return
+        if call[0] == "Module.__call__":
+            self.refresh(env)
         depends = self.leaves_of(env, call, refs)
         if constant(call[0]) or not self.recording(call) or not self.differentiable(v):
             if depends and self.differentiable(v):
@@ -170,12 +183,25 @@ class Functional(Asked, Run):
             env.views[len(env.values)] = call
         env.add(v, depends, env.memory[same[0]] if same else None)
         k = len(env.values) - 1
-        if call[0] == "getattr" and isinstance(env.values[refs[0]], Module):
-            leaf = refs[0] - len(self.case["inputs"]), call[1][1]
-            env.depends[k] = depends & frozenset([leaf])
-            env.leaf.update({k: leaf} if env.depends[k] else {})
-        elif len(call) > 2 and call[2].get("requires_grad") is True:
+        if len(call) > 2 and call[2].get("requires_grad") is True:
             self.plant(env, k, k, v)
+
+    def take(self, env, module, name, v):
+        """Adds what a module has under a name: each time the same tensor."""
+        k, leaf = env.attributes.setdefault((module, name), len(env.values)), self.leaf_of(env, module, name)
+        known = k < len(env.values)
+        depends = env.depends[k] if known else env.depends[module] & {leaf}
+        env.add(v, depends, env.memory[k] if known else None, env.same[k] if known else None)
+        if k in env.leaf or depends and not known:
+            env.leaf[len(env.values) - 1] = env.leaf.get(k, leaf)
+
+    def refresh(self, env):
+        """Renews the buffers that programs took of modules before these were called."""
+        for (module, name), k in env.attributes.items():
+            v = env.values[module].state.get(name) if isinstance(env.values[module], Module) else None
+            if v is not None and v is not env.values[k]:
+                for i in env.twins(k):
+                    env.values[i] = v
 
     def changed_by(self, env, call, refs):
         """Returns the index of the value that a call changes in place, or None."""
@@ -200,8 +226,11 @@ class Functional(Asked, Run):
         """Puts what is changed in place where it stood."""
         old, memory = env.values[k], env.memory[k]
         same = tuple(v.shape) == tuple(old.shape) and v.dtype == old.dtype and last(call) not in TURNED
-        if k in env.leaf and not self.recording(call) and same:
-            self.replant(env, k, v)
+        whole = env.memory[k]
+        if whole in env.leaf and same and not (env.depends[k] and self.recording(call)):
+            self.replant(env, whole, v if env.same[k] == env.same[whole] else self.around(env, k, v, frozenset())[0])
+            env.add(env.values[k], env.depends[k], env.memory[k], env.same[k])
+            env.leaf.update({len(env.values) - 1: env.leaf[k]} if k in env.leaf else {})
             return
         if env.depends[k] and (k < len(self.case["inputs"]) or k in env.leaf):
             raise Unsupported("no change in place of a leaf")
@@ -222,6 +251,7 @@ class Functional(Asked, Run):
                 self.renew(env, i, held, depends)
                 env.changed.add(i)
         self.written(env, memory)
+        self.stored(env, memory)
         set_item = call[0].rstrip("_").endswith("setitem")
         env.add(None if set_item else v, depends, memory, None if set_item else env.same[k])
 
@@ -229,10 +259,12 @@ class Functional(Asked, Run):
         """Returns all of the memory of a view that was changed, which getitem made, and the leaves on which that depends."""
         while k in env.views:
             call = env.views[k]
-            if last(call) not in ("getitem", "__getitem__"):
+            if last(call) not in ("getitem", "__getitem__", "detach"):
                 raise Unsupported("no views of what is changed in place")
-            index, k = self.given(call)[0][1], references(call[1])[0]
-            v, depends = plumb_table.call(self.adapter, "operator.setitem", env.values[k], index, v), depends | env.depends[k]
+            index, k = self.given(call)[0][1:2], references(call[1])[0]
+            if not index:
+                continue  # all of it
+            v, depends = plumb_table.call(self.adapter, "operator.setitem", env.values[k], *index, v), depends | env.depends[k]
         if env.values[k] is not env.values[env.memory[k]] or env.depends[k] and k < len(self.case["inputs"]):
             raise Unsupported("no views of what is changed in place")
         return v, depends
@@ -315,6 +347,10 @@ class Functional(Asked, Run):
             module = self.modules[i]
             module.state = dict(module.state, **{name: whole(t, flat)})
         env.held = {leaf: whole(t, flat) for leaf, t in held.items()}
+        leaves = {**self.leaves_given(), **env.held}
+        for (i, name), leaf in self.trace.parameters.items():
+            if leaf in leaves:
+                self.modules[i].state = dict(self.modules[i].state, **{name: leaves[leaf]})
         env.grads = {leaf: (whole(g, flat), self.trace.grads[leaf][1]) for leaf, g in grads.items()}
         for of in ("depends", "leaf", "past", "freed", "same"):  # after all changes in place
             setattr(env, of, getattr(self.trace, of))
@@ -377,7 +413,8 @@ class Functional(Asked, Run):
 
             seconds = kept.setdefault(("second", *indices), mode(twice))(*variables, *others, *cotangents, *weights)
         reached = frozenset().union(*[self.trace.depends[i] for i in indices])
-        ids = [id(given[base(key)]) if base(key) in given else key for key in wanted]
+        latest = self.latest()
+        ids = [id(latest[base(key)]) for key in wanted]
         self.firsts = {x: g if key in reached else None for key, x, g in zip(wanted, ids, firsts)}
         if second is not None:
             self.found = {x: g if key in reached else None for key, x, g in zip(wanted, ids, seconds)}
@@ -386,12 +423,12 @@ class Functional(Asked, Run):
         return total(self.asked.get(id(x)), (self.firsts or {}).get(id(x)))
 
     def made(self):
-        found, n = {}, len(self.case["inputs"])
+        found, n, latest = {}, len(self.case["inputs"]), self.latest()
+        told = {base(leaf) for leaf in self.trace.parameters.values() if leaf is not None}  # among their modules' gradients
         for k, leaf in sorted(self.trace.leaf.items()):
             first = base(leaf)
-            if isinstance(first, int) and (first >= n or not self.case["inputs"][first][4]) and first not in found:
-                key = id(self.given_inputs[first]) if first < n else leaf
-                found[first] = k, total(self.trace.grads.get(first, (None,))[0], (self.firsts or {}).get(key))
+            if first not in told and isinstance(first, int) and (first >= n or not self.case["inputs"][first][4]) and first not in found:
+                found[first] = k, total(self.trace.grads.get(first, (None,))[0], (self.firsts or {}).get(id(latest[first])))
         return [(k, self.store(g)) for k, g in found.values() if g is not None]
 
 

@@ -27,6 +27,7 @@ class TorchOwn(plumb_subject.Adapter):
         "broadcast_tensors": "broadcast_tensors(*tensors)",
         "permute": "permute(input, dims)",
         "getitem": "input[index]",
+        "setitem": "self.put(input, index, value)",
         "linear": [{"call": "nn.functional.linear(input, weight)", "when": {"bias": None}}, "nn.functional.linear(input, weight, bias=bias)"],
         "conv2d": "nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)",
         "pad": "nn.functional.pad(input, pad, mode)",
@@ -52,6 +53,11 @@ class TorchOwn(plumb_subject.Adapter):
         "layer_norm": "nn.functional.layer_norm(input, normalized_shape, weight, bias, eps)",
         "mse_loss": "nn.functional.mse_loss(input, target, reduction=reduction)",
     }
+
+    def put(self, t, index, value):
+        t = t.clone()
+        t[index] = value
+        return t
 
     def plus(self, x, y, alpha):
         return torch.add(x, y, alpha=alpha)
