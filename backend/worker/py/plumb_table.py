@@ -165,7 +165,8 @@ def bind(params, names, args, kwargs, is_tensor, numbers, spread):
             v = p.default
         if v is REQUIRED or not p.takes(v, is_tensor, numbers) and v is not p.default:
             return None
-        bound[p.name] = v
+        several = p.kind == "Index" and isinstance(v, list) and any(map(is_tensor, v))
+        bound[p.name] = tuple(v) if several else v  # PyTorch reads such a list as an index for each dimension
     return None if kwargs else bound
 
 

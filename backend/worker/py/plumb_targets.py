@@ -35,7 +35,7 @@ def resolve(adapter, target):
     if target == "torch.manual_seed":
         return adapter.seed
     if target == "Tensor.to_global":  # a whole tensor stays what it is
-        return lambda tensor, placement=None, sbp=None, grad_sbp=None, itself=False: copied(tensor)
+        return lambda tensor, placement=None, sbp=None, grad_sbp=None, itself=False: copied(adapter, tensor)
     if target == "Tensor.to_local":
         return plumb_ranks.local
     if target == "Module.to_global":
@@ -56,9 +56,9 @@ def resolve(adapter, target):
     return arranged(adapter, target, difference)
 
 
-def copied(tensor):
+def copied(adapter, tensor):
     """Returns a copy where the framework's tensors can be changed."""
-    return tensor.clone() if hasattr(tensor, "clone") else tensor
+    return tensor if adapter.functional else tensor.clone()
 
 
 def callable_of(adapter, target):
