@@ -82,34 +82,37 @@ PyTorch's, the adapter suits arrays like NumPy's, and the table has a dozen call
 var tour = strings.Fields("relu add mul matmul sum softmax cat index_select where reshape")
 
 func newSubjectCheck() *cobra.Command {
-	var html string
+	var html, python string
 	cmd := &cobra.Command{
 		Use:   "check WORKER",
 		Short: "Try a worker: the protocol, then a tour of ten operators",
 		Long: `Check starts a worker, asks it what the protocol asks of every one, and compares
 ten operators with the reference. What it prints says what to do next.`,
 		Example: `  plumb subject check ./mygrad-subject/mygrad
-  plumb subject check oneflow:/path/to/python`,
+  plumb subject check oneflow:/path/to/python --python ~/torch/bin/python`,
 		Args: takes(1, 1, "a worker, such as ./my-worker"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkProtocol(cmd.Context(), args[0], cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return takeTour(cmd, args[0], html)
+			return takeTour(cmd, args[0], html, python)
 		},
 	}
 	cmd.Flags().Var(outFile(&html), "html", "write the tour as one page to this file")
+	pythonFlag(cmd.Flags(), &python)
 	return cmd
 }
 
 // takeTour compares the operators of the tour, and says of each what most of
 // its failures have in common.
-func takeTour(cmd *cobra.Command, spec, html string) error {
+func takeTour(cmd *cobra.Command, spec, html, python string) error {
 	var records bytes.Buffer
 	run := newOpsRun()
 	args := slices.Concat(tour, []string{"--candidate", spec, "-n", "3", "--seed", "1", "--json", "--set", "shrink.runs=0"})
-	if html != "" {
-		args = append(args, "--html", html)
+	for name, value := range map[string]string{"--html": html, "--python": python} {
+		if value != "" {
+			args = append(args, name, value)
+		}
 	}
 	run.SetArgs(args)
 	run.SetOut(&records)
@@ -230,8 +233,8 @@ func checkProtocol(ctx context.Context, spec string, out io.Writer) error {
 			said = "unsupported: " + got.Message
 		case got.Status != p.want:
 			said = fmt.Sprintf("NO: %s %s %s", got.Status, got.Class, got.Message)
-		case p.want == backend.OK && (got.Values[0].Tensor == nil || !got.Values[0].Tensor.SameBits(job.Inputs[0])):
-			said = "NO: it came back another one"
+		case p.want == backend.OK:
+			said = altered(got.Values[0].Tensor, job.Inputs[0], p.call.Target)
 		}
 		if strings.HasPrefix(said, "NO") {
 			bad++
@@ -242,6 +245,19 @@ func checkProtocol(ctx context.Context, spec string, out io.Writer) error {
 		return &exitError{exitFindings, fmt.Errorf("%d of %d answers break the protocol: docs/worker-protocol.md", bad, len(probes))}
 	}
 	return nil
+}
+
+// altered says in which way what a call returned is not the tensor it was given.
+func altered(got, want *tensor.Tensor, target string) string {
+	switch {
+	case got == nil:
+		return "NO: " + target + " returned no tensor"
+	case got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()):
+		return fmt.Sprintf("NO: %s returned a %s%v, not a %s%v", target, got.DType(), got.Shape(), want.DType(), want.Shape())
+	case !got.SameBits(want):
+		return "NO: " + target + " returned other elements"
+	}
+	return ""
 }
 
 func headLine(s, empty string) string {

@@ -483,7 +483,10 @@ class Run:
     # Tensors and values.
 
     def load(self, entry, requires_grad):
-        return self.adapter.tensor(self.adapter.arrays.read(self.memory.bytes, *entry[:4]), entry[0], requires_grad)
+        t = self.adapter.tensor(self.adapter.arrays.read(self.memory.bytes, *entry[:4]), entry[0], requires_grad)
+        if not self.adapter.is_tensor(t):
+            raise Unsupported("%s.tensor returned a %s, which its is_tensor takes for no tensor" % (type(self.adapter).__name__, type(t).__name__))
+        return t
 
     def store(self, t):
         name = self.adapter.dtype_name(t.dtype)
