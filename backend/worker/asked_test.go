@@ -95,8 +95,14 @@ func TestChangedModules(t *testing.T) {
 		"frozen and thawed":     loss(weight().call("f", "Tensor.requires_grad_", ref("w"), false).call("g", "Tensor.requires_grad_", ref("w"), true), 1).back("l1", program.Fill{}),
 		"twice backward":        step(loss(linear(), 7).call("b7", "Tensor.backward", ref("l7")), 1),
 		"a buffer written to":   linear().call("k", "torch.nn.BatchNorm1d", int64(3)).call("r", "getattr", ref("k"), "running_mean").call("f", "Tensor.add_", ref("r"), 0.5).call("e", "Module.eval", ref("k")).call("z", "Module.__call__", ref("k"), ref("x")).back("z", program.Fill{}),
+		"a turned view":         linear().call("t", "Tensor.transpose", ref("c"), int64(0), int64(1)).call("r", "operator.getitem", ref("t"), int64(2)).call("f", "Tensor.mul_", ref("r"), 3.0).call("a", "torch.exp", ref("c")),
+		"a part":                linear().call("t", "torch.chunk", ref("c"), int64(3), int64(1)).call("r", "operator.getitem", ref("t"), int64(1)).call("f", "Tensor.mul_", ref("r"), 3.0).call("a", "torch.exp", ref("c")),
+		"a view with gradients": linear().call("e", "torch.mul", ref("d"), 2.0).call("t", "Tensor.transpose", ref("e"), int64(0), int64(1)).call("f", "Tensor.mul_", ref("t"), 3.0).call("a", "torch.tanh", ref("e")).back("a", program.Fill{}),
 		"a buffer before calls": linear().call("k", "torch.nn.BatchNorm1d", int64(3)).call("r", "getattr", ref("k"), "running_mean").call("z", "Module.__call__", ref("k"), ref("x")).call("q", "torch.mul", ref("r"), 2.0),
 	} {
+		if strings.HasSuffix(name, "gradients") {
+			b.in("d", f32([]int{2, 3}, 1, 2, -1, 0.5, 1, 1), true)
+		}
 		asTorch(t, name, own, w, b)
 	}
 }

@@ -4,6 +4,7 @@ other modes than eager, compiles.
 """
 
 import collections
+import functools
 import json
 from time import perf_counter_ns as now
 
@@ -18,6 +19,7 @@ MAYBE = frozenset("contiguous flatten ravel reshape reshape_as to type_as bool b
 MANY = frozenset("split split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind broadcast_tensors meshgrid".split())  # calls whose results share memory
 LIKE = ("view_as", "reshape_as", "expand_as", "type_as")  # calls that read the second argument's shape or dtype alone
 TURNED = ("t_", "transpose_", "swapaxes_", "swapdims_")  # calls that change how a tensor lies, not its elements
+OVERLAPPING = ("expand", "expand_as", "broadcast_to", "broadcast_tensors", "meshgrid", "unfold", "as_strided")  # views that have an element more than once
 APART = ("broadcast_tensors", "meshgrid")  # calls whose results depend on one argument each
 
 
@@ -257,17 +259,46 @@ class Functional(Asked, Run):
 
     def around(self, env, k, v, depends):
         """Returns all of the memory of a view that was changed, which getitem made, and the leaves on which that depends."""
+        whole = env.memory[k]
         while k in env.views:
             call = env.views[k]
-            if last(call) not in ("getitem", "__getitem__", "detach"):
-                raise Unsupported("no views of what is changed in place")
-            index, k = self.given(call)[0][1:2], references(call[1])[0]
-            if not index:
-                continue  # all of it
-            v, depends = plumb_table.call(self.adapter, "operator.setitem", env.values[k], *index, v), depends | env.depends[k]
-        if env.values[k] is not env.values[env.memory[k]] or env.depends[k] and k < len(self.case["inputs"]):
+            index, parent = self.given(call)[0][1:2], references(call[1])[0]
+            if last(call) not in ("getitem", "__getitem__", "detach") or not self.adapter.is_tensor(env.values[parent]):
+                v, depends, k = self.through(env, k, v), depends | env.depends[whole], whole
+                break
+            if index:
+                v, depends = plumb_table.call(self.adapter, "operator.setitem", env.values[parent], *index, v), depends | env.depends[parent]
+            k = parent
+        if env.values[k] is not env.values[whole] or env.depends[k] and k < len(self.case["inputs"]) and depends:
             raise Unsupported("no views of what is changed in place")
         return v, depends
+
+    def through(self, env, k, v):
+        """Returns all of the memory of a view with other elements in it: to which of its elements they go, the same view
+        of the numbers of all tells."""
+        t = env.values[env.memory[k]]
+        places = self.numbered(env, k)
+        if env.values[k].dtype != t.dtype or tuple(places.shape) != tuple(v.shape):
+            raise Unsupported("no views of what is changed in place")
+        call = functools.partial(plumb_table.call, self.adapter)
+        flat = call("operator.setitem", call("torch.reshape", t, [-1]), call("torch.reshape", places, [-1]), call("torch.reshape", v, [-1]))
+        return call("torch.reshape", flat, list(t.shape))
+
+    def numbered(self, env, k):
+        """Returns a view of the numbers of the elements of its memory."""
+        t = env.values[k]
+        if k not in env.views:
+            return plumb_table.call(self.adapter, "torch.reshape", plumb_table.call(self.adapter, "torch.arange", self.size(t)), list(t.shape))
+        call = env.views[k]
+        if last(call) in OVERLAPPING:
+            raise Unsupported("no change in place of what overlaps")
+        parent, held = references(call[1])[0], self.env
+        self.env = [*env.values]
+        self.env[parent] = self.numbered(env, parent)
+        try:
+            return self.evaluate(call)
+        finally:
+            self.env = held
 
     def renew(self, env, i, v, depends):
         """Gives a value that shares the memory of what was changed what it is now."""

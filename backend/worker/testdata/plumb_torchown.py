@@ -27,6 +27,7 @@ class TorchOwn(plumb_subject.Adapter):
         "broadcast_tensors": "broadcast_tensors(*tensors)",
         "permute": "permute(input, dims)",
         "getitem": "input[index]",
+        "arange": "arange(end)",
         "setitem": "self.put(input, index, value)",
         "linear": [{"call": "nn.functional.linear(input, weight)", "when": {"bias": None}}, "nn.functional.linear(input, weight, bias=bias)"],
         "conv2d": "nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)",
