@@ -330,6 +330,7 @@ class Asked:
             if self.size(env.values[k]) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             weights.append(self.cotangent(env.values[k], None, 1))
+        weights = [self.adapter.cast(w, self.adapter.dtype_name(env.values[k].dtype)) if w.dtype != env.values[k].dtype else w for k, w in zip(outputs, weights)]
         for k, w in zip(outputs, weights):
             if tuple(w.shape) != tuple(env.values[k].shape):
                 raise RuntimeError("Mismatch in shape: grad_output[0] has a shape of %s and output[0] has a shape of %s." % (tuple(w.shape), tuple(env.values[k].shape)))

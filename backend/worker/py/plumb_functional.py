@@ -89,6 +89,11 @@ def in_place(call):
     return len(call) > 2 and call[2].get("inplace") is True and not makes
 
 
+def assigns(call):
+    """Tells whether a call is an assignment to elements, which returns nothing."""
+    return call[0].rstrip("_").endswith("setitem")
+
+
 def shares_memory(call):
     """Tells whether what a call returns may share the memory of its first argument."""
     if last(call) in ("getitem", "__getitem__"):
@@ -231,6 +236,9 @@ class Functional(Asked, Run):
         whole = env.memory[k]
         if whole in env.leaf and same and not (env.depends[k] and self.recording(call)):
             self.replant(env, whole, v if env.same[k] == env.same[whole] else self.around(env, k, v, frozenset())[0])
+            if assigns(call):
+                env.add(None, frozenset(), None)
+                return
             env.add(env.values[k], env.depends[k], env.memory[k], env.same[k])
             env.leaf.update({len(env.values) - 1: env.leaf[k]} if k in env.leaf else {})
             return
@@ -254,8 +262,7 @@ class Functional(Asked, Run):
                 env.changed.add(i)
         self.written(env, memory)
         self.stored(env, memory)
-        set_item = call[0].rstrip("_").endswith("setitem")
-        env.add(None if set_item else v, depends, memory, None if set_item else env.same[k])
+        env.add(None if assigns(call) else v, depends, memory, None if assigns(call) else env.same[k])
 
     def around(self, env, k, v, depends):
         """Returns all of the memory of a view that was changed, which getitem made, and the leaves on which that depends."""

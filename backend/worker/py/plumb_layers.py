@@ -299,7 +299,11 @@ class BatchNorm(Layers):
                 "running_var": self.run("mul", self.run("var", input, dims, correction=0), n / max(n - 1, 1))}
         after = {name: self.run("add", self.run("mul", self.state[name], 1 - momentum), self.run("mul", t, momentum)) for name, t in seen.items()}
         after["num_batches_tracked"] = self.run("add", self.state["num_batches_tracked"], 1)
-        self.state = dict(self.state, **{name: self.adapter.stop(t) for name, t in after.items()})
+        if self.adapter.functional:
+            self.state = dict(self.state, **{name: self.adapter.stop(t) for name, t in after.items()})
+        else:  # whoever has them sees them change
+            for name, t in after.items():
+                call(self.adapter, "Tensor.copy_", self.state[name], self.adapter.stop(t))
         return out
 
 

@@ -1,5 +1,6 @@
 """tinygrad: its functions are in tinygrad.json, its gradients are Tensor.gradient of the program."""
 
+import functools
 import importlib.metadata
 import os
 
@@ -54,7 +55,7 @@ class Tinygrad(plumb_subject.Adapter):
         return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype])
 
     def array(self, t):
-        t = t if t.device else t.clone()  # a constant is on no device
+        t = t.realize() if t.device else t.clone()  # for later calls too, which would compute it otherwise; a constant is on no device
         raw = t.bitcast(dtypes.uint16) if t.dtype in (dtypes.float16, dtypes.bfloat16) else t  # which memoryview lacks
         return plumb_plain.Elements(self.dtype_name(t.dtype), t.shape, bytes(raw.data()))
 
@@ -65,13 +66,15 @@ class Tinygrad(plumb_subject.Adapter):
         return tuple(map(self.stop, v)) if isinstance(v, (tuple, list)) else v.detach() if self.is_tensor(v) else v
 
     def vjp(self, f, leaves, cotangents):
-        out = [(y * c).sum() for y, c in zip(f(*leaves), cotangents)]
-        total = out[0]
-        for y in out[1:]:
-            total = total + y
-        return total.gradient(*leaves)
+        found = [y.gradient(*leaves, gradient=c) for y, c in zip(f(*leaves), cotangents)]
+        return [functools.reduce(Tensor.add, each) for each in zip(*found)]
 
     # What calls of tinygrad.json use.
+
+    def literal(self, data, dtype):
+        if any(map(self.is_tensor, self.leaves(data))):
+            raise Unsupported("tinygrad makes no tensors of tensors")
+        return Tensor(data, dtype=self.default(dtype, *self.leaves(data)))
 
     def pair(self, values):
         """Returns values and indices, which are int32."""
