@@ -2,11 +2,14 @@
 are made once more, as a function of the leaves, which the framework differentiates.
 """
 
+import functools
+
 from plumb_names import Unsupported
 from plumb_table import Module
 
 PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MOST = 5000  # calls that are made once more, over all gradients of a program
+CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16"}  # methods of modules
 READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
 TOLD = ("getattr", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
@@ -47,6 +50,10 @@ class Env:
         """Lists the values that are the same tensor."""
         return [i for i, first in enumerate(self.same) if first == self.same[k]]
 
+    def home(self, k):
+        """Returns the first value that is the same module: the one that was made."""
+        return next(i for i, v in enumerate(self.values) if v is self.values[k])
+
     def owners(self, k):
         """Lists the modules, by their index, that have a tensor, with the name."""
         return [owner for owner, first in self.attributes.items() if self.same[first] == self.same[k]]
@@ -64,6 +71,11 @@ def holds(module, other):
 def base(leaf):
     """Returns the name that a leaf keeps when it is changed."""
     return leaf[0] if isinstance(leaf, tuple) and isinstance(leaf[1], int) else leaf
+
+
+def version(leaf):
+    """Returns the name of a leaf once it has been changed again."""
+    return base(leaf), 1 if base(leaf) == leaf else leaf[1] + 1
 
 
 def index(a):
@@ -168,9 +180,7 @@ class Asked:
             v, first = env.values[module], env.attributes[module, name]
             v.state = dict(v.state, **{name: env.values[first]})
             env.parameters[self.parameter_of(module, name)] = env.leaf.get(first)
-            for i, holder in enumerate(env.values):
-                if isinstance(holder, Module) and holds(holder, v):
-                    env.depends[i] |= env.depends[first]
+            self.having(env, v, env.depends[first])
 
     def parameter(self, env, at, data, requires_grad=True):
         k = index(data)
@@ -186,7 +196,7 @@ class Asked:
         if any(env.depends[i] for i in env.sharing(k)):
             raise Unsupported("no views of what is changed in place")
         self.retire(env, leaf)
-        self.plant(env, k, (base(leaf), 1 if base(leaf) == leaf else leaf[1] + 1), v)
+        self.plant(env, k, version(leaf), v)
         for i in env.sharing(k):
             self.renew(env, i, v, frozenset())
             env.changed.add(i)
@@ -246,10 +256,49 @@ class Asked:
         tensor = type(new) is list and new[0] == "r" and self.adapter.is_tensor(env.values[new[1]])
         if not tensor or env.values[k].children or name not in env.values[k].state:
             raise Unsupported("attribute %s cannot be assigned" % name)
+        k = env.home(k)
         self.drop(env, self.leaf_of(env, k, name))
         env.attributes[k, name] = env.same[new[1]]
         self.stored(env, new[1])
         env.add(None, frozenset(), None)
+
+    def recast(self, env, k, dtype):
+        """Gives the parameters and buffers of a module, and of what it holds, another dtype."""
+        whole = env.values[k]
+        for j, module in enumerate(env.values):
+            if not isinstance(module, Module) or module.children or env.home(j) != j or not holds(whole, module):
+                continue
+            for name, t in list(module.state.items()):
+                first, leaf = env.attributes.get((j, name)), self.leaf_of(env, j, name)
+                if not self.differentiable(t):
+                    continue
+                v = self.adapter.cast(self.adapter.stop(t), dtype)
+                if first in env.leaf:
+                    self.replant(env, first, v)
+                elif first is not None:
+                    for i in env.twins(first):
+                        env.values[i] = v
+                    self.stored(env, first)
+                else:
+                    self.restate(env, j, name, leaf, v)
+        env.add(whole, env.depends[k], env.memory[k], env.same[k])
+
+    def restate(self, env, j, name, leaf, v):
+        """Gives a module a tensor that no program has seen."""
+        module = env.values[j]
+        if leaf in env.depends[j]:
+            self.retire(env, leaf)
+            again = version(leaf)
+            v = env.held[again] = self.given_leaf(again, v)
+            env.parameters[self.parameter_of(j, name)] = again
+            self.having(env, module, frozenset([again]))
+        module.state = dict(module.state, **{name: v})
+
+    def having(self, env, module, leaves):
+        """Notes that a module, and what holds it, depends on leaves."""
+        for i, holder in enumerate(env.values):
+            if isinstance(holder, Module) and holds(holder, module):
+                env.depends[i] |= leaves
 
     def written(self, env, memory):
         """Takes over what a call changed of gradients that programs read."""
@@ -363,5 +412,10 @@ class Asked:
         return v if leaf in env.leaf else self.cotangent(v, None, self.size(v)) * -0.0
 
 
+def recast(dtype, asked, env, at, module):
+    asked.recast(env, index(module), dtype)
+
+
 ASKS = {"Tensor.backward": Asked.back, "torch.autograd.backward": Asked.backs, "torch.autograd.grad": Asked.ask, "Tensor.requires_grad_": Asked.require,
-        "getattr": Asked.attribute, "setattr": Asked.assign, **dict.fromkeys(PARAMETER, Asked.parameter)}
+        "getattr": Asked.attribute, "setattr": Asked.assign, **dict.fromkeys(PARAMETER, Asked.parameter),
+        **{"Module." + name: functools.partial(recast, dtype) for name, dtype in CASTS.items()}}

@@ -195,6 +195,7 @@ class Functional(Asked, Run):
 
     def take(self, env, module, name, v):
         """Adds what a module has under a name: each time the same tensor."""
+        module = env.home(module)
         k, leaf = env.attributes.setdefault((module, name), len(env.values)), self.leaf_of(env, module, name)
         known = k < len(env.values)
         depends = env.depends[k] if known else env.depends[module] & {leaf}

@@ -35,6 +35,7 @@ class TorchOwn(plumb_subject.Adapter):
         "batch_norm": "nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)",
         "clamp": "clamp(input, min, max)",
         "float": "input.to(float32)",
+        "double": "input.to(float64)",
         "detach": "input.detach()",
         "cat": "cat(tensors, dim)",
         "sigmoid": "sigmoid(input)",
