@@ -477,13 +477,15 @@ func fitsInput(a op.Args) error {
 }
 
 func rejectOutside01(a op.Args) error {
-	x, ok := a.Value(arg.Input).(*tensor.Tensor)
-	if !ok {
-		return nil
-	}
-	for i := range x.Len() {
-		if v := x.Float(i); !(v >= 0 && v <= 1) {
-			return op.RuntimeError("all elements of argument 'input' should be between 0 and 1, but one is %v", v)
+	for _, name := range []op.TensorArg{arg.Input, arg.Target} {
+		x, ok := a.Value(name).(*tensor.Tensor)
+		if !ok {
+			continue
+		}
+		for i := range x.Len() {
+			if v := x.Float(i); !(v >= 0 && v <= 1) {
+				return op.RuntimeError("all elements of argument '%s' should be between 0 and 1, but one is %v", name, v)
+			}
 		}
 	}
 	return nil
