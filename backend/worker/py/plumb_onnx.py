@@ -300,7 +300,8 @@ class ONNX(Parts, plumb_subject.Adapter):
 
     def indexed(self, t, index):
         """Reads by numbers, slices, None, an ellipsis, and one tensor of integers."""
-        parts = [self.literal(i, np.int64) if isinstance(i, list) else i for i in (index if isinstance(index, tuple) else [index])]
+        parts = [self.literal(i, bool if i and isinstance(i[0], bool) else np.int64) if isinstance(i, list) else i
+                 for i in (index if isinstance(index, tuple) else [index])]
         found = [i for i in parts if self.is_tensor(i)]
         if len(parts) == 1 and found and found[0].dtype == bool:
             return self.masked_rows(t, found[0])

@@ -616,6 +616,16 @@ func inAll(f verdict.KnownFault) verdict.KnownFault {
 	return f
 }
 
+// tensorForDim reports a call of an operator whose second argument, or dim, is a tensor.
+func tensorForDim(target string) func(*program.Program) bool {
+	return func(p *program.Program) bool {
+		return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+			_, is := argumentOf(&c, 1, "dim").(program.Ref)
+			return is && verdict.OperatorName(c.Target) == verdict.OperatorName(target)
+		})
+	}
+}
+
 // outsideUnit reports an input with elements that may be outside 0 to 1.
 func outsideUnit(p *program.Program) bool {
 	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
