@@ -4,6 +4,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -45,6 +46,10 @@ func (c *Config) bounds() bounds {
 	return b
 }
 
+// tasks are the processes and threads that it may start, which the kernel counts together,
+// with those that earlier cases have left.
+func (b *bounds) tasks() int64 { return int64(b.processes) * (mostThreads + 1) }
+
 // excess is the bound that was exceeded.
 type excess struct {
 	status  backend.Status
@@ -65,8 +70,46 @@ func patience() int {
 	return int(glance / time.Millisecond)
 }
 
+// looking is how bounds hold that the kernel does not.
+const looking = "looking ten times a second"
+
 // begin says that an exchange begins.
-func (p *process) begin() { p.looked, p.counted, p.before = time.Now(), time.Time{}, nil }
+func (p *process) begin() {
+	p.looked, p.counted, p.before = time.Now(), time.Time{}, nil
+	p.restrain(0)
+}
+
+// kernelSpare is what a process may have in the kernel, such as its page tables.
+const kernelSpare = 32 << 20
+
+// restrain has the kernel hold the process, with so many others that it has started, to no
+// less memory than it is held to by looking: the kernel counts the region that it shares,
+// and what a fork writes to for the first time, too.
+func (p *process) restrain(others int) {
+	b, region := &p.bounds, int64(len(p.memory.bytes))
+	if b.growth == 0 {
+		return
+	}
+	p.group.hold(p.held + int64(1+others)*p.ready + b.growth + b.growth>>7 + region + kernelSpare)
+	if most := max(b.written+b.written/8, 2*(b.growth+region)); most > p.most { // the region is a file
+		p.most = most
+		limitFiles(p.pid, most)
+	}
+}
+
+// refused returns the bound at which the kernel has stopped the process or what it has
+// started; nil for none.
+func (p *process) refused() *excess {
+	switch killings, refusals, tasks := p.group.counts(); {
+	case killings > 0 && p.bounds.growth > 0:
+		return &excess{backend.OutOfMemory, "memory", fmt.Sprintf("it grew by more than %d MB", p.bounds.growth>>20)}
+	case killings > 0:
+		return &excess{backend.OutOfMemory, "memory", "the system has ended it for want of memory"}
+	case refusals > 0:
+		return &excess{backend.Crashed, "processes", fmt.Sprintf("it started all of the %d processes and threads that it may", tasks)}
+	}
+	return nil
+}
 
 // watch ends the process, and what it has started, where they take too much.
 func (p *process) watch() {
@@ -75,9 +118,11 @@ func (p *process) watch() {
 		return
 	}
 	p.looked = now
-	if p.excess = p.exceeds(now); p.excess != nil {
+	inside := p.group.members()
+	p.restrain(max(len(inside)-1, 0))
+	if p.excess = cmp.Or(p.refused(), p.exceeds(now)); p.excess != nil {
 		p.kill()
-		for _, pid := range family(p.pid, p.marker).pids {
+		for _, pid := range append(inside, family(p.pid, p.marker, inside).pids...) {
 			unix.Kill(pid, unix.SIGKILL)
 		}
 	}
@@ -90,7 +135,7 @@ func (p *process) exceeds(now time.Time) *excess {
 		return e
 	}
 	p.counted, p.tasks = now, tasks
-	all := family(p.pid, p.marker)
+	all := family(p.pid, p.marker, p.group.members())
 	if p.before == nil {
 		p.before = &all
 	}
@@ -151,14 +196,19 @@ func (t *taken) sum() (all int64) {
 }
 
 // family is what a process and all that it has started take. Nothing is read for which a
-// process that forks all the while would have to be waited for (its mmap_lock): what comes of it, is of its
-// group, or has nobody's care and its marker.
-func family(pid int, marker string) taken {
+// process that forks all the while would have to be waited for (its mmap_lock): what is inside
+// its control group, comes of it, is of its process group, or has nobody's care and its marker.
+func family(pid int, marker string, inside []int) taken {
 	all := map[int]*status{}
 	names, _ := filepath.Glob("/proc/[0-9]*")
 	for _, name := range names {
 		if s := readStatus(name); s != nil {
 			all[s.pid] = s
+		}
+	}
+	for _, id := range inside {
+		if s := all[id]; s != nil {
+			s.seen, s.is = true, true
 		}
 	}
 	var t taken

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 	if opened != nil {
 		opened.Close()
 	}
+	End()
 	os.Exit(code)
 }
 
@@ -176,6 +177,28 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 		unix.Ftruncate(5, 400<<20)
 		unix.Fallocate(5, 0, 0, 400<<20)
 		time.Sleep(time.Hour)
+	case `"burst"`: // memory as fast as can be, and says how much
+		b, _ := unix.Mmap(-1, 0, 2<<30, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		unix.Madvise(b, unix.MADV_HUGEPAGE)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+			binary.NativeEndian.PutUint32(mem[8:], uint32(i>>20))
+		}
+	case `"throng"`: // of processes, gone before anybody looks
+		r, w, _ := os.Pipe()
+		cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 40 ]; do read x <&3 & i=$((i+1)); done")
+		cmd.ExtraFiles = []*os.File{r}
+		cmd.Run()
+		w.Close()
+	case `"sparse"`: // a file without blocks
+		path, _ := exec.LookPath("truncate")
+		unix.Exec(path, []string{"truncate", "-s", "1T", os.Getenv("FAKE_FILE")}, os.Environ())
+	case `"elsewhere"`: // a process with a session of its own, and no marker
+		pid, err := exec.Command("env", "-i", "setsid", "-f", "sh", "-c", "echo $$; exec sleep 600 >/dev/null 2>&1").Output()
+		if err != nil {
+			panic(err)
+		}
+		value = strings.TrimSpace(string(pid))
 	case `"flood"`:
 		return `{"status":"raised","class":"` + strings.Repeat("Long", 1000) + `","message":"` + strings.Repeat("\\u001b]0;title\\u0007\\u202e", 50000) + `","call":0}`
 	case `"loud"`:

@@ -245,6 +245,7 @@ func (p *process) forked(f *forker, env []string, requests, replies, memory *os.
 		}
 		p.exit.seconds += time.Duration(f.cost.Swap(0))
 		p.leave()
+		p.group.end()
 		killMarked(p.marker)
 		select {
 		case <-heard:

@@ -66,7 +66,10 @@ func (s *sharedForkers) forget(gone func(*sharedForker) bool) {
 
 // End ends the processes of which workers are forks, so that what they have used counts
 // as that of this process's children. Workers that are still there end with them.
-func End() { shared.end() }
+func End() {
+	shared.end()
+	leaveGroups()
+}
 
 func (s *sharedForkers) end() {
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,12 +59,17 @@ func TestForks(t *testing.T) {
 		t.Errorf("its variable is not its own:\n%s", limits)
 	}
 
+	if g, other := first.proc.group, second.proc.group; g.inside && (g.memory == other.memory || !slices.Equal(g.members(), []int{first.proc.pid})) {
+		t.Errorf("control group %s has processes %d, and is to have %d", g.memory, g.members(), first.proc.pid)
+	}
+
 	var long builder
 	long.in("x", tensor.New(tensor.F32, 1200, 1200), false)
 	for _, to := range []string{"a", "b", "c", "d", "e"} {
 		long.call(to, "torch.matmul", program.Ref("x"), program.Ref("x"))
 	}
 	ran := make(chan *backend.Outcome)
+	proc, before := first.proc, first.proc.used()
 	go func() {
 		out, err := first.Run(t.Context(), long.job())
 		if err != nil {
@@ -71,10 +77,7 @@ func TestForks(t *testing.T) {
 		}
 		ran <- out
 	}()
-	for {
-		if _, _, begun := first.mem.mark(); begun {
-			break
-		}
+	for proc.used() < before+50*time.Millisecond {
 		time.Sleep(time.Millisecond)
 	}
 	unix.Kill(forker, unix.SIGKILL)

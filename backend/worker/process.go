@@ -60,6 +60,9 @@ type process struct {
 	tasks    int       // that the machine had then
 	before   *taken    // when that was counted first in an exchange
 	endings  int64     // by the system, for want of memory, when it was started
+	group    *group    // that it and all that it starts are in
+	held     int64     // bytes of memory that were the group's own when it was ready
+	most     int64     // bytes that a file of its may have
 
 	mu     sync.Mutex
 	exited bool
@@ -104,10 +107,12 @@ func (w *Worker) start(ctx context.Context) error {
 	}
 	if err == nil {
 		p.bounds, p.ready = w.config.bounds(), own(p.pid)
+		p.held = p.group.ready(p.bounds.tasks())
+		p.restrain(0)
 		return nil
 	}
 	tail := w.drop(true)
-	if p.excess != nil {
+	if p.excess = cmp.Or(p.excess, p.refused()); p.excess != nil {
 		err = errors.New(p.excess.message)
 	}
 	if ctx.Err() != nil {
@@ -161,10 +166,13 @@ func (w *Worker) launch(forker *forker) (*process, error) {
 	p.cmd.Stderr = &p.tail
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = processAttributes()
+	p.group = newGroup()
 	if err := p.connect(w.mem.file, forker, env); err != nil {
 		p.tidy()
 		return nil, err
 	}
+	p.group.join(p.pid, p.bounds.tasks())
+	limitFiles(p.pid, 0)
 	p.sacrifice()
 	return p, nil
 }
@@ -207,8 +215,11 @@ func (p *process) confine(python string, command []string) ([]string, error) {
 	return append([]string{python, "-B", filepath.Join(dir, "plumb_sandbox.py"), p.folder}, command...), nil
 }
 
-// tidy removes the folders of a process.
+// tidy removes the folders of a process, and its group.
 func (p *process) tidy() {
+	if p.group != nil {
+		p.group.end()
+	}
 	_ = scratch.Remove(p.sources)
 	_ = scratch.Remove(p.folder)
 }
@@ -480,7 +491,10 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		t.Stop()
 	}
 	if err == nil {
-		return reply, nil, nil
+		if p.excess = cmp.Or(p.excess, p.refused()); p.excess == nil {
+			return reply, nil, nil
+		}
+		p.kill()
 	}
 	lost := w.bury(err, time.Duration(timedOut.Load()))
 	if ctx.Err() != nil {
@@ -504,6 +518,7 @@ func (w *Worker) bury(err error, after time.Duration) *loss {
 	tail := w.drop(true)
 	w.forget(p.started)
 	class := ending(p.exit.status)
+	p.excess = cmp.Or(p.excess, p.refused())
 	switch {
 	case p.orphaned.Load():
 		w.alone = true
@@ -518,6 +533,8 @@ func (w *Worker) bury(err error, after time.Duration) *loss {
 		lost := w.lost(p.excess.class, p.excess.message, tail)
 		lost.status = p.excess.status
 		return lost
+	case class == "SIGXFSZ":
+		return w.lost("output", fmt.Sprintf("it wrote a file of more than %d MB", p.most>>20), tail)
 	case itself && class == "SIGKILL" && memoryEndings() > p.endings:
 		lost := w.lost("memory", "the system has ended it for want of memory", tail)
 		lost.status = backend.OutOfMemory

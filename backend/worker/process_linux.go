@@ -24,6 +24,7 @@ func (p *process) wait() {
 	}
 	p.kill()
 	p.leave()
+	p.group.end()
 	killMarked(p.marker)
 	p.cmd.Wait()
 }

@@ -158,7 +158,7 @@ func checkFramework(ctx context.Context, name, python string) checkup {
 	if c.Details == nil {
 		c.Details = map[string]string{}
 	}
-	c.Details["python"] = path
+	c.Details["python"], c.Details["bounds"] = path, w.Bounds()
 	c.Details["start"] = time.Since(start).Round(time.Millisecond).String()
 	return c
 }

@@ -82,6 +82,7 @@ func runHere(root *cobra.Command) int {
 	context.AfterFunc(ctx, endSoon)
 	collectLess()
 	scratch.Sweep()
+	worker.Sweep()
 	out := &stdout{file: os.Stdout}
 	root.SetOut(out)
 	cmd, err := root.ExecuteContextC(ctx)

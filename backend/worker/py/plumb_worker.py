@@ -8,6 +8,7 @@ import ctypes
 import json
 import mmap
 import os
+import signal
 import struct
 import sys
 import time
@@ -54,6 +55,8 @@ class Memory:
 
     def grow(self, end):
         size = max(2 * self.size, (end + 0xFFFFF) & ~0xFFFFF)
+        if size > largest_file():
+            raise MemoryError("shared memory of %d bytes" % size)
         try:
             if os.fstat(MEMORY).st_size < size:
                 os.ftruncate(MEMORY, size)
@@ -114,6 +117,13 @@ def withdraw():
         moved.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, random.SystemRandom().randrange(most // 2, most - len("channel"))))
         os.close(fd)
     REQUESTS, REPLIES, MEMORY = moved
+
+
+def largest_file():
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
 def limit_memory():
@@ -185,6 +195,7 @@ def main():
 def start():
     """Serves until the host has gone, and ends the process."""
     code = 0
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # a file beyond the host's limit is its end, as in other languages
     try:
         main()
     except Refusal as e:
