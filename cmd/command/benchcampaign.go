@@ -149,7 +149,7 @@ func (k *killings) kill(ctx context.Context, args []string, after time.Duration)
 
 func newBenchCampaign() *cobra.Command {
 	k := &killings{kills: 50}
-	var rows, workers, simulated int
+	var rows, workers, simulated, onLanes int
 	reference := "native"
 	hard := &torture{every: 32, span: 4 * time.Second}
 	cmd := &cobra.Command{
@@ -160,10 +160,14 @@ that nobody disturbs, and as one whose process is killed (SIGKILL) at random tim
 and gone on with, and compares the counts. With --torture each of 18 tests has so
 many cases, judged by two workers (or --workers) on a subject that dies, hangs,
 swells, forks, floods, lies and so on, and each case is held to the verdict
-that it has to have. With --rows it fills a store with so many cases instead, and
+that it has to have. With --lanes it times a run of native against itself (default:
+of every operator) on so many lanes, each with a core, against one lane on one core;
+beside it one lane on two cores, where reference and candidate of a lane run at the
+same time. With --rows it fills a store with so many cases instead, and
 measures what is asked of it.`,
 		Example: `  plumb bench campaign --kills 50
   plumb bench campaign --torture 4000 --workers 2
+  plumb bench campaign --lanes 2
   plumb bench campaign --rows 10000000
   plumb bench campaign --simulate 64 --reference torch 'ops:lo*'`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
@@ -175,7 +179,9 @@ measures what is asked of it.`,
 			if rows > 0 {
 				return harness(benchStore(cmd.Context(), cmd.OutOrStdout(), filepath.Join(dir, "rows.db"), rows))
 			}
-			if len(sources) == 0 {
+			if len(sources) == 0 && onLanes > 0 {
+				sources = []string{"*"}
+			} else if len(sources) == 0 {
 				sources = []string{"ops:re*"}
 			}
 			exe, err := os.Executable()
@@ -183,6 +189,10 @@ measures what is asked of it.`,
 				return &exitError{exitFault, err}
 			}
 			k.plumb, k.dir, k.log = exe, dir, cmd.OutOrStdout()
+			if onLanes > 0 {
+				k.args = sources
+				return harness((&lanes{killings: *k, count: onLanes, each: 12}).run(cmd.Context()))
+			}
 			if hard.cases > 0 {
 				hard.siege = siege{killings: *k, workers: cmp.Or(workers, 2)}
 				return harness(hard.run(cmd.Context()))
@@ -204,9 +214,11 @@ measures what is asked of it.`,
 	fl.Var(wholeNumber(&hard.cases, 1), "torture", "judge a subject that misbehaves in every way, with so many cases a way")
 	fl.Var(wholeNumber(&hard.every, 1), "every", "with --torture: about one of so many cases is one of misbehaviour")
 	fl.Var(wholeNumber(&rows, 1), "rows", "fill a store with so many cases and measure it")
+	fl.Var(wholeNumber(&onLanes, 2), "lanes", "time a run of native against itself on so many lanes; SOURCE is then a pattern of operators")
 	fl.Var(wholeNumber(&simulated, 4), "simulate", "serve the campaign undisturbed to one worker, and simulate 10,000,000 cases on so many workers with what its cases cost")
 	fl.StringVar(&reference, "reference", reference, "with --simulate: of the campaign whose cases the workers have, such as torch; the coordinator costs what it does where native is judged by itself")
 	needs(cmd, "every", "torture")
+	bars(cmd, "lanes", "kills", "workers", "torture", "rows", "simulate")
 	needs(cmd, "reference", "simulate")
 	return cmd
 }

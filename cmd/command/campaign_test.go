@@ -1,8 +1,10 @@
 package command
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,27 @@ func TestKilledCampaignsLoseNothing(t *testing.T) {
 	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLanesAreTimed: the short form of plumb bench campaign --lanes; a run that fails is no
+// time.
+func TestLanesAreTimed(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("one core")
+	}
+	var told bytes.Buffer
+	k := lanes{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), args: []string{"relu"}, seed: 1, log: &told}, count: 2, each: 1}
+	if err := k.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1 lane on 1 core: ", "1 lane on 2 cores: ", "2 lanes on 2 cores: "} {
+		if line := strings.Split(told.String(), "\n")[i]; !strings.HasPrefix(line, want) || !strings.HasSuffix(line, " × one lane on one core") {
+			t.Errorf("line %d is %q", i, line)
+		}
+	}
+	if k.args = []string{"nosuchoperator"}; k.run(t.Context()) == nil {
+		t.Error("a run that fails is timed")
 	}
 }
 

@@ -275,6 +275,9 @@ func TestFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		{"bench campaign --kills 0", "at least 1"},
 		{"bench campaign --rows 0", "at least 1"},
 		{"bench campaign --workers 0", "at least 1"},
+		{"bench campaign --lanes 1", "at least 2"},
+		{"bench campaign --lanes 2 --rows 9", "--rows has no effect with --lanes"},
+		{"bench campaign --lanes 99999", "--lanes 99999: this machine has "},
 	} {
 		if got := refusal(t, strings.Fields(c.args)...); !strings.Contains(got, c.want) {
 			t.Errorf("plumb %s: %q, want %q in it", c.args, got, c.want)
