@@ -150,9 +150,9 @@ func (s *store) singles(t *tensor.Tensor, at, n int) []float32 {
 func (s *store) putSingles(t *tensor.Tensor, at int, some []float32) {
 	switch d := t.DType(); {
 	case d == tensor.F16:
-		variate.Float16s(tensor.Data[tensor.Float16](t)[at:][:len(some)], some)
+		tensor.ToFloat16s(tensor.Data[tensor.Float16](t)[at:][:len(some)], some)
 	case d == tensor.BF16:
-		variate.BFloat16s(tensor.Data[tensor.BFloat16](t)[at:][:len(some)], some)
+		tensor.ToBFloat16s(tensor.Data[tensor.BFloat16](t)[at:][:len(some)], some)
 	case d.IsInt():
 		whole := s.whole(t, at, len(some))
 		variate.Truncate(whole, some)

@@ -72,17 +72,25 @@ func mover(d, s DType) moveFunc {
 	case d == s:
 		return sameMover(d)
 	case d == F16 && s == F32:
-		return moveAs(ToFloat16)
+		return moveAll(ToFloat16s, ToFloat16)
 	case d == BF16 && s == F32:
-		return moveAs(ToBFloat16)
+		return moveAll(ToBFloat16s, ToBFloat16)
 	case d == F32 && s == F16:
-		return moveAs(Float16.Float32)
+		return moveAll(FromFloat16s, Float16.Float32)
 	case d == F32 && s == BF16:
-		return moveAs(BFloat16.Float32)
+		return moveAll(FromBFloat16s, BFloat16.Float32)
 	case d == F64 && s == F16:
-		return moveAs(func(x Float16) float64 { return float64(x.Float32()) })
+		return moveAll(fromHalves(FromFloat16s), func(x Float16) float64 { return float64(x.Float32()) })
 	case d == F64 && s == BF16:
-		return moveAs(func(x BFloat16) float64 { return float64(x.Float32()) })
+		return moveAll(fromHalves(FromBFloat16s), func(x BFloat16) float64 { return float64(x.Float32()) })
+	case d == F16 && s == F64:
+		return moveAll(toHalves(ToFloat16s), Float64ToFloat16)
+	case d == BF16 && s == F64:
+		return moveAll(toHalves(ToBFloat16s), Float64ToBFloat16)
+	case d == F64 && s == F32:
+		return moveAll(toDoubles, func(x float32) float64 { return float64(x) })
+	case d == F32 && s == F64:
+		return moveAll(toSingles, func(x float64) float32 { return float32(x) })
 	case d == C128 && s == C64:
 		return moveAs(func(x complex64) complex128 { return complex128(x) })
 	case d == C64 && s == C128:
@@ -204,6 +212,18 @@ func moveAs[D, S Elem](f func(S) D) moveFunc {
 			d += dstep
 			s += sstep
 		}
+	}
+}
+
+// moveAll converts elements that lie side by side by all, others one by one.
+func moveAll[D, S Elem](all func(dst []D, src []S), one func(S) D) moveFunc {
+	apart := moveAs(one)
+	return func(dst, src []byte, d, s, dstep, sstep, n int) {
+		if dstep != 1 || sstep != 1 {
+			apart(dst, src, d, s, dstep, sstep, n)
+			return
+		}
+		all(cast[D](dst)[d:][:n], cast[S](src)[s:][:n])
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 var arguments = map[string]string{
 	"compare":   "-out ../judge/compare/simd_amd64.s -stubs ../judge/compare/simd_stub_amd64.go -pkg compare",
 	"gemm":      "-out ../kernel/gemm_amd64.s -stubs ../kernel/gemm_stub_amd64.go -pkg kernel",
+	"half":      "-out ../../tensor/floats_amd64.s -stubs ../../tensor/floats_stub_amd64.go -pkg tensor",
 	"philox":    "-out ../draw/choice/philox_amd64.s -stubs ../draw/choice/philox_stub_amd64.go -pkg choice",
 	"pointwise": "-out ../kernel/pointwise_amd64.s -stubs ../kernel/pointwise_stub_amd64.go -pkg kernel -lanes ../kernel/pointwise_lanes.go",
 	"variate":   "-out ../variate/variate_amd64.s -stubs ../variate/variate_stub_amd64.go -pkg variate",

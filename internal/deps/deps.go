@@ -71,7 +71,7 @@ baselines:
 internal/deps:
 internal/ranks:             tensor
 global:                     tensor op graph internal/ranks
-internal/variate:           tensor
+internal/variate:
 internal/project:
 internal/spell:
 internal/scratch:

@@ -109,6 +109,10 @@ func loadReal[T realLane | uint8, S stored](t *tensor.Tensor) loadFunc[T] {
 func loadFloat16[T realLane](t *tensor.Tensor) loadFunc[T] {
 	data := tensor.Data[tensor.Float16](t)
 	return func(dst []T, at, step int) {
+		if some, ok := any(dst).([]float32); ok && step == 1 {
+			tensor.FromFloat16s(some, data[at:][:len(some)])
+			return
+		}
 		for i := range dst {
 			dst[i] = T(data[at].Float32())
 			at += step
@@ -119,6 +123,10 @@ func loadFloat16[T realLane](t *tensor.Tensor) loadFunc[T] {
 func loadBFloat16[T realLane](t *tensor.Tensor) loadFunc[T] {
 	data := tensor.Data[tensor.BFloat16](t)
 	return func(dst []T, at, step int) {
+		if some, ok := any(dst).([]float32); ok && step == 1 {
+			tensor.FromBFloat16s(some, data[at:][:len(some)])
+			return
+		}
 		for i := range dst {
 			dst[i] = T(data[at].Float32())
 			at += step
@@ -188,6 +196,10 @@ func floatStorer[T float32 | float64](t *tensor.Tensor) storeFunc[T] {
 	case tensor.F16:
 		data := tensor.Data[tensor.Float16](t)
 		return func(src []T, at, step int) {
+			if some, ok := any(src).([]float32); ok && step == 1 {
+				tensor.ToFloat16s(data[at:][:len(some)], some)
+				return
+			}
 			for _, v := range src {
 				data[at] = tensor.ToFloat16(float32(v))
 				at += step
@@ -196,6 +208,10 @@ func floatStorer[T float32 | float64](t *tensor.Tensor) storeFunc[T] {
 	case tensor.BF16:
 		data := tensor.Data[tensor.BFloat16](t)
 		return func(src []T, at, step int) {
+			if some, ok := any(src).([]float32); ok && step == 1 {
+				tensor.ToBFloat16s(data[at:][:len(some)], some)
+				return
+			}
 			for _, v := range src {
 				data[at] = tensor.ToBFloat16(float32(v))
 				at += step

@@ -1,25 +1,9 @@
 package variate
 
-import "plumb/tensor"
-
 // Round rounds reals to float32; those above top become top.
 func Round(dst []float32, src []float64, top float32) {
 	for i := round(dst, src, top); i < len(dst); i++ {
 		dst[i] = min(float32(src[i]), top)
-	}
-}
-
-// Float16s rounds to float16. None is NaN.
-func Float16s(dst []tensor.Float16, src []float32) {
-	for i := half(dst, src); i < len(dst); i++ {
-		dst[i] = tensor.ToFloat16(src[i])
-	}
-}
-
-// BFloat16s rounds to bfloat16. None is NaN.
-func BFloat16s(dst []tensor.BFloat16, src []float32) {
-	for i := brain(dst, src); i < len(dst); i++ {
-		dst[i] = tensor.ToBFloat16(src[i])
 	}
 }
 

@@ -2,18 +2,12 @@ package variate
 
 import (
 	"math"
-	"unsafe"
 
 	"golang.org/x/sys/cpu"
-
-	"plumb/tensor"
 )
 
-// Both are changed by tests only.
-var (
-	useAVX2 = cpu.X86.HasAVX2
-	useF16C = cpu.X86.HasAVX2 && cpu.X86.HasF16C
-)
+// useAVX2 is changed by tests only.
+var useAVX2 = cpu.X86.HasAVX2
 
 // whole is how many of n elements fill turns of a loop.
 func whole(use bool, n int) int {
@@ -65,24 +59,6 @@ func round(dst []float32, src []float64, top float32) int {
 	if n > 0 {
 		_ = src[n-1]
 		roundAVX2(&dst[0], &src[0], n, top)
-	}
-	return n
-}
-
-func half(dst []tensor.Float16, src []float32) int {
-	n := whole(useF16C, len(dst))
-	if n > 0 {
-		_ = src[n-1]
-		halfAVX2((*uint16)(unsafe.SliceData(dst)), &src[0], n)
-	}
-	return n
-}
-
-func brain(dst []tensor.BFloat16, src []float32) int {
-	n := whole(useAVX2, len(dst))
-	if n > 0 {
-		_ = src[n-1]
-		brainAVX2((*uint16)(unsafe.SliceData(dst)), &src[0], n)
 	}
 	return n
 }

@@ -414,52 +414,6 @@ turn:
 	VZEROUPPER
 	RET
 
-// func halfAVX2(dst *uint16, src *float32, n int)
-// Requires: AVX, F16C
-TEXT ·halfAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-
-turn:
-	VMOVUPS   (CX)(BX*4), Y0
-	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	ADDQ      $0x08, BX
-	CMPQ      BX, DX
-	JL        turn
-	VZEROUPPER
-	RET
-
-// func brainAVX2(dst *uint16, src *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·brainAVX2(SB), NOSPLIT, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
-	VPBROADCASTQ lanes_100000001<>+0(SB), Y0
-	VPBROADCASTQ lanes_7fff00007fff<>+0(SB), Y1
-
-turn:
-	VMOVDQU      (CX)(BX*4), Y2
-	VPSRLD       $0x10, Y2, Y3
-	VPAND        Y0, Y3, Y3
-	VPADDD       Y1, Y2, Y2
-	VPADDD       Y3, Y2, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKUSDW    X3, X2, X3
-	VMOVDQU      X3, (AX)(BX*2)
-	ADDQ         $0x08, BX
-	CMPQ         BX, DX
-	JL           turn
-	VZEROUPPER
-	RET
-
-DATA lanes_7fff00007fff<>+0(SB)/8, $0x00007fff00007fff
-GLOBL lanes_7fff00007fff<>(SB), RODATA|NOPTR, $8
-
 // func truncateAVX2(dst *int32, src *float32, n int)
 // Requires: AVX
 TEXT ·truncateAVX2(SB), NOSPLIT, $0-24

@@ -2,9 +2,7 @@
 
 package variate
 
-import "plumb/tensor"
-
-var useAVX2, useF16C bool // for tests
+var useAVX2 bool // for tests
 
 func normals([]float32, []uint64, uint32) int { return 0 }
 
@@ -15,10 +13,6 @@ func uniforms(_ []float64, _ []uint64, _, _, _ float64) int { return 0 }
 func integers([]int32, []uint64, float64, float64) int { return 0 }
 
 func round([]float32, []float64, float32) int { return 0 }
-
-func half([]tensor.Float16, []float32) int { return 0 }
-
-func brain([]tensor.BFloat16, []float32) int { return 0 }
 
 func truncate([]int32, []float32) int { return 0 }
 

@@ -27,16 +27,6 @@ func integersAVX2(dst *int32, src *uint64, n int, low float64, scale float64)
 //go:noescape
 func roundAVX2(dst *float32, src *float64, n int, top float32)
 
-// halfAVX2 rounds to float16.
-//
-//go:noescape
-func halfAVX2(dst *uint16, src *float32, n int)
-
-// brainAVX2 rounds to bfloat16.
-//
-//go:noescape
-func brainAVX2(dst *uint16, src *float32, n int)
-
 // truncateAVX2 truncates toward 0.
 //
 //go:noescape

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"plumb/internal/draw/choice"
-	"plumb/tensor"
 )
 
 // words has the words of a stream, and among them tails of all octaves and the
@@ -32,11 +31,11 @@ func words(n int) []uint64 {
 
 // both returns what f gives with vector instructions and without.
 func both[T any](n int, f func(dst []T)) (vector, portable []T) {
-	avx2, f16c := useAVX2, useF16C
-	defer func() { useAVX2, useF16C = avx2, f16c }()
+	avx2 := useAVX2
+	defer func() { useAVX2 = avx2 }()
 	vector, portable = make([]T, n), make([]T, n)
 	f(vector)
-	useAVX2, useF16C = false, false
+	useAVX2 = false
 	f(portable)
 	return vector, portable
 }
@@ -52,7 +51,7 @@ func same[T comparable](t *testing.T, what string, n int, bits func(T) uint64, f
 	}
 }
 
-func integer[T int8 | int16 | int32 | int64 | tensor.Float16 | tensor.BFloat16](v T) uint64 {
+func integer[T int8 | int16 | int32 | int64](v T) uint64 {
 	return uint64(int64(v))
 }
 
@@ -73,12 +72,6 @@ func TestSameBits(t *testing.T) {
 			same(t, "Integers", n, integer[int32], func(dst []int32) { Integers(dst, w, r[0], r[1]) })
 		}
 		z := make([]float32, n)
-		Normals(z, w, false)
-		if n > 20 {
-			copy(z, []float32{0, -0x1p-149, 65519.9, 65520, -1e9, 0x1.008p-14, 0x1.018p-14, 0x1p-25, 0x1.8p-24, float32(math.Inf(1)), 127.5, -0.5})
-		}
-		same(t, "Float16s", n, integer[tensor.Float16], func(dst []tensor.Float16) { Float16s(dst, z) })
-		same(t, "BFloat16s", n, integer[tensor.BFloat16], func(dst []tensor.BFloat16) { BFloat16s(dst, z) })
 		for i := range z {
 			z[i] = float32(w[i]) * float32(int(i%3)-1) * 0x1p-33
 		}
@@ -166,7 +159,6 @@ func BenchmarkVariate(b *testing.B) {
 	var f32 [n]float32
 	var f64 [n]float64
 	var i32 [n]int32
-	var h [n]tensor.Float16
 	var i8 [n]int8
 	for name, f := range map[string]func(){
 		"Normals":   func() { Normals(f32[:], w, false) },
@@ -174,7 +166,6 @@ func BenchmarkVariate(b *testing.B) {
 		"Uniforms":  func() { Uniforms(f64[:], w, -1, 1) },
 		"Integers":  func() { Integers(i32[:], w, -10, 10) },
 		"Round":     func() { Round(f32[:], f64[:], 1) },
-		"Float16s":  func() { Float16s(h[:], f32[:]) },
 		"Truncate":  func() { Truncate(i32[:], f32[:]) },
 		"Narrow8":   func() { Narrow8(i8[:], i32[:]) },
 	} {

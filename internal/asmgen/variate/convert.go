@@ -20,30 +20,6 @@ func round() {
 	})
 }
 
-func half() {
-	l := begin("halfAVX2", "uint16", "float32", "", "rounds to float16")
-	l.turns(func() {
-		x := YMM()
-		VMOVUPS(l.from(4, 0), x)
-		VCVTPS2PH(Imm(0), x, l.to(2, 0))
-	})
-}
-
-func brain() {
-	l := begin("brainAVX2", "uint16", "float32", "", "rounds to bfloat16")
-	one, most := all32(1), all32(0x7fff)
-	l.turns(func() {
-		x, odd := YMM(), YMM()
-		VMOVDQU(l.from(4, 0), x)
-		VPSRLD(Imm(16), x, odd)
-		VPAND(one, odd, odd)
-		VPADDD(most, x, x)
-		VPADDD(odd, x, x)
-		VPSRLD(Imm(16), x, x)
-		VMOVDQU(words(x), l.to(2, 0))
-	})
-}
-
 // words is the low halves of lanes whose high halves are 0.
 func words(x VecVirtual) VecVirtual {
 	high := XMM()

@@ -19,8 +19,6 @@ func main() {
 	uniforms()
 	integers()
 	round()
-	half()
-	brain()
 	truncate()
 	narrow8()
 	narrow16()
