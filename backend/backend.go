@@ -47,6 +47,9 @@ type Job struct {
 	// Reach is how many elements the values that are differentiated may have, as
 	// far as it is known: a subject that has to say so first computes twice.
 	Reach int
+	// Cotangents is the dtype of all values that are differentiated, as far as it is
+	// known: cotangents then need not cross in float64.
+	Cotangents tensor.DType
 	// Measure asks how long the last call takes; nil for not.
 	Measure *Measure
 }
@@ -69,6 +72,26 @@ func Reach(p *program.Program, o *Outcome) int {
 		}
 	}
 	return n
+}
+
+// CotangentType is the dtype of all values of an outcome that are differentiated;
+// tensor.Invalid where they have several, or one of them is no call's tensor.
+func CotangentType(p *program.Program, o *Outcome) tensor.DType {
+	known := map[program.Ref]tensor.DType{}
+	for i := range min(len(o.Values), len(p.Calls)) {
+		if t := o.Values[i].Tensor; t != nil {
+			known[program.Ref(p.Calls[i].Result)] = t.DType()
+		}
+	}
+	all := tensor.Invalid
+	for i, b := range p.Backward {
+		d := known[b.Value]
+		if i > 0 && d != all {
+			return tensor.Invalid
+		}
+		all = d
+	}
+	return all
 }
 
 // Measure is how a program's last call is measured, after the program has run.

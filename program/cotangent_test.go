@@ -30,3 +30,26 @@ func TestCotangentsAreTheirStream(t *testing.T) {
 		}
 	}
 }
+
+// TestCotangentsOfDtypes: drawn in a dtype, a cotangent has the bits of its numbers
+// rounded to it.
+func TestCotangentsOfDtypes(t *testing.T) {
+	for _, f := range []Fill{
+		{}, {Dist: Uniform, Lo: -1, Hi: 1, Key: 11}, {Dist: Uniform, Lo: -1, Hi: 1, Key: 12, Round: tensor.F16},
+		{Dist: Uniform, Lo: -1, Hi: 1, Key: 13, Kinks: true}, {Dist: Integer, Lo: -3, Hi: 4, Key: 14}, {Dist: Normal, Hi: 1, Key: 15, Round: tensor.BF16},
+	} {
+		for _, d := range []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64, tensor.I64} {
+			for _, shape := range [][]int{{}, {0, 3}, {7}, {3, 1000}, {cotangentBlock}, {2, cotangentBlock + 5}} {
+				got := tensor.Unset(d, shape, nil)
+				f.CotangentOf(got)
+				want := tensor.New(d, shape...)
+				for i, v := range f.Cotangent(want.Len()) {
+					want.Set(i, complex(v, 0))
+				}
+				if !got.SameBits(want) {
+					t.Errorf("%v %s %v: it is not its stream rounded", f, d, shape)
+				}
+			}
+		}
+	}
+}

@@ -80,12 +80,15 @@ func (f *Fill) normals32(t *tensor.Tensor) {
 	}
 }
 
-func (f *Fill) uniforms64(out []float64) {
+func (f *Fill) uniforms64(out []float64) { f.uniforms64From(out, 0) }
+
+// uniforms64From draws the elements from an even one on.
+func (f *Fill) uniforms64From(out []float64, first int) {
 	var words [block]uint64
 	rng := choice.NewPhilox(f.Key)
 	for at := 0; at < len(out); at += block {
 		some := out[at:min(at+block, len(out))]
-		rng.Words(words[:len(some)], uint64(at/2))
+		rng.Words(words[:len(some)], uint64((first+at)/2))
 		variate.Uniforms(some, words[:], f.Lo, f.Hi)
 	}
 }

@@ -86,6 +86,27 @@ func (f *Fill) CotangentInto(out []float64) {
 	}
 }
 
+// CotangentOf sets a contiguous tensor of a real dtype to the elements of f's stream
+// that Cotangent returns, rounded, without the float64 of all of them.
+func (f *Fill) CotangentOf(t *tensor.Tensor) {
+	if f.Dist == "" || f.Dist == Integer || f.edged() || t.DType() == tensor.F64 || !t.DType().IsFloat() {
+		t.CopyFrom(tensor.OverFloat64s(f.Cotangent(t.Len())).Reshape(t.Shape()...))
+		return
+	}
+	flat, reals := t.Reshape(t.Len()), make([]float64, min(cotangentBlock, t.Len()))
+	for at := 0; at < t.Len(); at += cotangentBlock {
+		now := tensor.OverFloat64s(reals[:min(cotangentBlock, t.Len()-at)])
+		f.uniforms64From(tensor.Data[float64](now), at)
+		if f.Round != tensor.Invalid {
+			now = now.Convert(f.Round.Real())
+		}
+		flat.Narrow(0, at, now.Len(), 1).CopyFrom(now)
+	}
+}
+
+// cotangentBlock is how many elements of a cotangent are in float64 at a time.
+const cotangentBlock = 16 * block
+
 // stream calls emit with the real elements 0 to n-1. A Philox block serves two
 // elements; the low bits of an element's word decide about edge values and kinks.
 func (f *Fill) stream(n int, edges []float64, emit func(i int, v float64)) {

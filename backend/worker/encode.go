@@ -31,15 +31,19 @@ type encoder struct {
 	// number is that of the last request; secret makes numbers that cannot be guessed.
 	number int
 	secret bool
+	// typed draws cotangents in the dtype that a job tells; narrow says that the subject
+	// takes them so.
+	typed, narrow bool
 	// drawn is where the request has cotangents; nil for a subject that may write
 	// to them.
 	drawn map[stream]int
 }
 
-// stream is a cotangent of so many numbers.
+// stream is a cotangent of so many numbers of a dtype.
 type stream struct {
-	fill program.Fill
-	n    int
+	fill  program.Fill
+	n     int
+	dtype tensor.DType
 }
 
 // frame returns the last request with its length in front.
@@ -503,6 +507,10 @@ func (e *encoder) state() error {
 }
 
 func (e *encoder) backward(length int) error {
+	if d := e.cotangentType(); d != tensor.F64 {
+		e.raw(`,"cotangents":`)
+		e.string(d.String())
+	}
 	e.raw(`,"backward":[`)
 	for i, b := range e.job.Program.Backward {
 		e.comma(i)
@@ -559,19 +567,29 @@ func (e *encoder) float64s(n int, set func([]float64)) (int, error) {
 	return at, nil
 }
 
+// cotangentType is the dtype in which the job's cotangents cross.
+func (e *encoder) cotangentType() tensor.DType {
+	d := e.job.Cotangents
+	if e.typed && e.narrow && e.mode == "" && e.job.Program.Second.Dist == "" && (d == tensor.F16 || d == tensor.BF16 || d == tensor.F32) {
+		return d
+	}
+	return tensor.F64
+}
+
 func (e *encoder) cotangent(f *program.Fill, n int) error {
 	if f.Dist == "" {
 		e.raw(`,null,0`)
 		return nil
 	}
-	at, ok := e.drawn[stream{*f, n}]
+	one := stream{*f, n, e.cotangentType()}
+	at, ok := e.drawn[one]
 	if !ok {
 		var err error
-		if at, err = e.float64s(n, f.CotangentInto); err != nil {
+		if at, err = e.stream(&one); err != nil {
 			return err
 		}
 		if e.drawn != nil {
-			e.drawn[stream{*f, n}] = at
+			e.drawn[one] = at
 		}
 	}
 	e.raw(`,`)
@@ -579,4 +597,20 @@ func (e *encoder) cotangent(f *program.Fill, n int) error {
 	e.raw(`,`)
 	e.int(n)
 	return nil
+}
+
+// stream draws a cotangent in shared memory, and returns its offset.
+func (e *encoder) stream(s *stream) (int, error) {
+	if s.dtype == tensor.F64 {
+		return e.float64s(s.n, s.fill.CotangentInto)
+	}
+	room, at, err := e.mem.reserve(s.n * s.dtype.Size())
+	if err != nil {
+		return 0, fmt.Errorf("shared memory for a cotangent: %w", err)
+	}
+	t, err := tensor.FromBytes(s.dtype, []int{s.n}, []int{1}, 0, room)
+	if err == nil {
+		s.fill.CotangentOf(t)
+	}
+	return at, err
 }

@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"bytes"
 	"testing"
 
 	"plumb/backend"
@@ -23,7 +24,8 @@ func (b *builder) drawn(name string, grad bool, d tensor.DType, strides []int, s
 // TestRunShared runs jobs with and without copies and compares all tensors: large
 // ones that stay in the region, small ones, one that is not contiguous, a call in
 // place, an exception, a value that does not fit into the region that was there,
-// and a cotangent that has to be asked for again.
+// a cotangent that has to be asked for again, one that crosses in the dtype of its
+// value, and one of which that was said by mistake.
 func TestRunShared(t *testing.T) {
 	w := torch(t)
 	batches := map[string][]*builder{
@@ -40,21 +42,29 @@ func TestRunShared(t *testing.T) {
 		"again": {new(builder).drawn("x", true, tensor.F64, nil, 20).call("y", "Tensor.repeat", program.Ref("x"), int64(100)).
 			back("y", program.Fill{Dist: program.Normal, Hi: 1, Key: 3})},
 	}
+	told := map[string]tensor.DType{"typed": tensor.F32, "halves": tensor.BF16, "mistaken": tensor.BF16}
+	for name, d := range map[string]tensor.DType{"typed": tensor.F32, "halves": tensor.BF16, "mistaken": tensor.F32} {
+		batches[name] = []*builder{new(builder).drawn("x", true, d, nil, 300, 50).call("y", "torch.exp", program.Ref("x")).
+			back("y", program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: 3, Round: tensor.F16})}
+	}
 	for name, batch := range batches {
 		var shared, plain []*backend.Job
 		for _, b := range batch {
-			shared = append(shared, &backend.Job{Program: &b.p})
+			shared = append(shared, &backend.Job{Program: &b.p, Cotangents: told[name]})
 			job := backend.NewJob(&b.p)
 			plain = append(plain, job)
 		}
 		clear(w.reach) // what other tests have taught
 		before, requests := w.encode.number, 1
-		if name == "again" {
+		if name == "again" || name == "mistaken" {
 			requests = 2
 		}
 		got, err := w.RunShared(t.Context(), shared)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if crosses := told[name] != tensor.Invalid && name != "mistaken"; bytes.Contains(w.encode.buf, []byte(`"cotangents":"`+told[name].String()+`"`)) != crosses {
+			t.Errorf("%s: whether the cotangent crosses as %v is not %v", name, told[name], crosses)
 		}
 		if n := w.encode.number - before; n != requests {
 			t.Errorf("%s: %d requests, want %d", name, n, requests)

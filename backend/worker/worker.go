@@ -141,6 +141,7 @@ func Open(ctx context.Context, config Config) (*Worker, error) {
 	w.info.Name, w.encode.secret = "worker", config.Secret
 	if len(config.Command) == 0 {
 		w.encode.drawn = map[stream]int{}
+		w.encode.narrow = cmp.Or(config.Framework, Torch) == Torch
 	}
 	if err := w.start(ctx); err != nil {
 		mem.close()
@@ -256,7 +257,8 @@ func (w *Worker) attempt(ctx context.Context, jobs []*backend.Job, outs []*backe
 		todo[i] = i
 		lengths[i] = w.cotangentLength(job)
 	}
-	for range 2 {
+	for round := range 2 {
+		w.encode.typed = round == 0
 		lost, err := w.exchange(ctx, jobs, todo, lengths, outs, as)
 		if lost != nil || err != nil {
 			return lost, err
@@ -319,7 +321,8 @@ func (w *Worker) runShared(ctx context.Context, jobs []*backend.Job) ([]*backend
 		todo[i], lengths[i] = i, w.cotangentLength(job)
 	}
 	var lost *loss
-	for range 2 { // again where cotangents were too short, with what then is known
+	for round := range 2 { // again where cotangents were too short, with what then is known
+		w.encode.typed = round == 0
 		for i, job := range jobs {
 			job.Inputs, outs[i] = nil, nil
 		}

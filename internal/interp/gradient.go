@@ -115,16 +115,16 @@ func cotangent(f *program.Fill, v *tensor.Tensor) *tensor.Tensor {
 		}
 		return t
 	}
-	n := v.Len()
 	if v.DType().IsComplex() {
-		n *= 2
+		return shaped(f.Cotangent(2*v.Len()), v)
 	}
+	t := tensor.Unset(v.DType(), v.Shape(), nil)
 	if v.DType() == tensor.F64 {
-		t := tensor.Unset(v.DType(), v.Shape(), nil)
-		f.CotangentInto(tensor.Data[float64](t)[:n])
-		return t
+		f.CotangentInto(tensor.Data[float64](t)[:v.Len()])
+	} else {
+		f.CotangentOf(t)
 	}
-	return shaped(f.Cotangent(n), v)
+	return t
 }
 
 // shaped gives a stream the shape and dtype of v; two numbers make a complex one.

@@ -275,6 +275,14 @@ class Run(plumb_subject.Run):
     def requires(self, index):
         return self.env[index].requires_grad
 
+    def differentiated(self):
+        given = OF_NAME.get(self.case.get("cotangents"))
+        for index, offset, length, auto in self.case["backward"] if given else ():
+            v = self.env[index]
+            if isinstance(v, Tensor) and v.requires_grad and v.dtype is not given and offset is not None:
+                return [], [], length + 1  # the host sends float64 then
+        return super().differentiated()
+
     def differentiate(self, indices, cotangents):
         if "second" in self.case:
             return super().differentiate(indices, cotangents)
@@ -288,7 +296,7 @@ class Run(plumb_subject.Run):
             return torch.ones_like(v)
         if not n:
             return torch.zeros_like(v)
-        c = frombuffer(self.memory.bytes, dtype=torch.float64, count=n, offset=offset)
+        c = frombuffer(self.memory.bytes, dtype=OF_NAME[self.case.get("cotangents", "float64")], count=n, offset=offset)
         if v.is_complex():
             c = torch.view_as_complex(c.view(-1, 2))
         return c.to(dtype=v.dtype, device=v.device, copy=True).view(v.shape)

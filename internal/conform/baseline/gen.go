@@ -331,7 +331,8 @@ func (l *genLane) ask(ctx context.Context, ways []*way) error {
 func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 	jobs := make([]*backend.Job, len(ways))
 	for i, w := range ways {
-		w.job = &backend.Job{Program: w.Program, Reach: l.reach(ctx, w.Program)}
+		w.job = &backend.Job{Program: w.Program}
+		l.reach(ctx, w.job)
 		jobs[i] = w.job
 	}
 	outcomes, err := l.runShared(ctx, jobs)
@@ -344,11 +345,12 @@ func (l *genLane) askDrawn(ctx context.Context, ways []*way) error {
 	return nil
 }
 
-// reach is how long the cotangents of a program are, as far as Plumb's own operators
-// tell without computing it; 0 where they do not, or the inputs tell as well.
-func (l *genLane) reach(ctx context.Context, p *program.Program) int {
+// reach sets how long the cotangents of a job are, and of which dtype, as far as
+// Plumb's own operators tell without computing it, and small inputs do not as well.
+func (l *genLane) reach(ctx context.Context, asked *backend.Job) {
+	p := asked.Program
 	if len(p.Backward) == 0 || inputBytes(p) < plannedBytes {
-		return 0
+		return
 	}
 	forward := *p
 	forward.Backward = nil
@@ -358,10 +360,9 @@ func (l *genLane) reach(ctx context.Context, p *program.Program) int {
 		job.Inputs = append(job.Inputs, tensor.Layout(in.DType, in.Shape, in.Strides))
 	}
 	known, err := l.layouts(ctx, job)
-	if err != nil || known.Status != backend.OK {
-		return 0
+	if err == nil && known.Status == backend.OK {
+		asked.Reach, asked.Cotangents = backend.Reach(p, known), backend.CotangentType(p, known)
 	}
-	return backend.Reach(p, known)
 }
 
 // plannedBytes is from how many bytes of inputs on it is asked beforehand how long

@@ -133,7 +133,7 @@ func (s *standIn) job(job *backend.Job) (*backend.Job, []int) {
 	for i, b := range p.Backward {
 		p.Backward[i].Value, _ = read(b.Value).(program.Ref)
 	}
-	out := &backend.Job{Program: p, State: job.State, Reach: job.Reach}
+	out := &backend.Job{Program: p, State: job.State, Reach: job.Reach, Cotangents: s.dtype(job.Cotangents)}
 	for i, t := range job.Inputs {
 		out.Inputs = append(out.Inputs, t.Convert(p.Inputs[i].DType))
 	}
@@ -275,7 +275,7 @@ func (l *genLane) substituteLike(ctx context.Context, w *way, in *wider, like fu
 		return false, err
 	}
 	s := newStandIn(in, known)
-	job.Reach = backend.Reach(w.Program, known)
+	job.Reach, job.Cotangents = backend.Reach(w.Program, known), backend.CotangentType(w.Program, known)
 	question, at := s.job(job)
 	said, err := l.runHeld(ctx, question)
 	if err != nil || said.Status != backend.OK {
