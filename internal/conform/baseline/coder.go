@@ -43,7 +43,12 @@ type coder struct {
 	known map[fingerprint]stored
 	seed  maphash.Seed
 	buf   []byte // of shuffled parts
+	delta []byte // of residuals
 }
+
+// keptDelta is up to how many bytes the memory of a residual may have to be kept for
+// the next one.
+const keptDelta = 32 << 20
 
 // stored is where elements of a shape are stored.
 type stored struct {
@@ -128,12 +133,17 @@ func (c *caseCoder) tensor(place string, t *tensor.Tensor) *recorded.TensorRef {
 }
 
 func (c *caseCoder) find(place string, t *tensor.Tensor) (recorded.TensorRef, []int) {
+	t = t.Contiguous()
 	if one := uniform(t); one != nil {
 		return recorded.TensorRef{Coded: &recorded.Code{DType: t.DType().String(), By: filled, Fill: hex.EncodeToString(one)}}, nil
 	}
 	raw := t.Bytes()
-	for _, s := range c.near {
-		if s.t.DType() == t.DType() && s.t.Len() == t.Len() && bytes.Equal(s.t.Bytes(), raw) {
+	for i := range c.near {
+		s := &c.near[i]
+		if s.t.DType() != t.DType() || s.t.Len() != t.Len() {
+			continue
+		}
+		if s.t = s.t.Contiguous(); bytes.Equal(s.t.Bytes(), raw) {
 			return s.ref, s.t.Shape()
 		}
 	}
@@ -182,7 +192,10 @@ func (c *caseCoder) differ(place string, t *tensor.Tensor) (ref recorded.TensorR
 	if len(raw) <= plainBytes {
 		return ref, false
 	}
-	d := residual(t.DType(), raw, same)
+	d := residual(t.DType(), raw, same, c.delta[:0])
+	if cap(d.packed) <= keptDelta {
+		c.delta = d.packed
+	}
 	ref.Coded = &recorded.Code{DType: t.DType().String(), By: predicted, Like: place, Sum: d.check.String()}
 	if d.differs {
 		if len(d.packed) > len(raw)*3/4 {
@@ -273,17 +286,17 @@ func (c *coder) write(b []byte) {
 // part returns the size of an element, of a part of a complex one.
 func part(d tensor.DType) int { return d.Real().Size() }
 
-// residual returns what turns pred into want.
-func residual(d tensor.DType, want, pred []byte) *delta {
+// residual returns what turns pred into want, in memory that is appended to.
+func residual(d tensor.DType, want, pred, memory []byte) *delta {
 	switch part(d) {
 	case 1:
-		return difference(want, pred, formatOf[uint8](d))
+		return difference(want, pred, memory, formatOf[uint8](d))
 	case 2:
-		return difference(want, pred, formatOf[uint16](d))
+		return difference(want, pred, memory, formatOf[uint16](d))
 	case 4:
-		return difference(want, pred, formatOf[uint32](d))
+		return difference(want, pred, memory, formatOf[uint32](d))
 	}
-	return difference(want, pred, formatOf[uint64](d))
+	return difference(want, pred, memory, formatOf[uint64](d))
 }
 
 // pack keeps the lowest bit of each byte.

@@ -102,18 +102,22 @@ type delta struct {
 // processor's cache.
 const atOnce = 16 * blockLen
 
-// difference returns what turns pred into want, bytes of elements of T.
-func difference[T word](want, pred []byte, f format[T]) *delta {
-	d := &delta{nan: uint64(f.nan)}
+// difference returns what turns pred into want, bytes of elements of T, in memory
+// that is appended to.
+func difference[T word](want, pred, memory []byte, f format[T]) *delta {
+	d := &delta{nan: uint64(f.nan), packed: memory[:0]}
 	blocks := (len(words[T](want)) + blockLen - 1) / blockLen
 	for w, p := want, pred; len(w) > 0; {
 		n := min(len(w), atOnce*int(unsafe.Sizeof(f.inf)))
 		packed, nan := f.append(d.packed, w[:n], p[:n])
 		if nan != 0 {
 			f.nan = nan
-			return difference(want, pred, f)
+			return difference(want, pred, memory, f)
 		}
 		d.check.add(w[:n])
+		if len(w) == len(want) { // the first part tells how much room all take
+			packed = slices.Grow(packed, len(packed)*((len(want)-n)/n))
+		}
 		d.packed, w, p = packed, w[n:], p[n:]
 	}
 	d.differs = len(d.packed) > blocks || f.nan != 0

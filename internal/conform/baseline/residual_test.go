@@ -13,6 +13,7 @@ import (
 // TestResidual takes differences of every width, in every dtype, and applies them.
 func TestResidual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
+	var memory []byte // of one after the other
 	for _, d := range tensor.DTypes {
 		for _, n := range []int{1, 7, 511, 512, 513, 5000} {
 			for _, near := range []bool{false, true} {
@@ -24,8 +25,9 @@ func TestResidual(t *testing.T) {
 						b[i] = a[i]
 					}
 				}
-				delta := residual(d, a, b)
+				delta := residual(d, a, b, memory)
 				packed, nan := delta.packed, delta.nan
+				memory = packed
 				if delta.differs == bytes.Equal(a, b) {
 					t.Errorf("%s[%d]: differs %v", d, n, delta.differs)
 				}
@@ -62,7 +64,7 @@ func TestUnits(t *testing.T) {
 		want.Set(i, complex(float64(v), 0))
 		pred.Set(i, complex(float64(math.Nextafter32(v, -2)), 0))
 	}
-	packed := residual(tensor.F32, want.Storage(), pred.Storage()).packed
+	packed := residual(tensor.F32, want.Storage(), pred.Storage(), nil).packed
 	if got, most := len(packed), 1+512*3/8; got > most {
 		t.Errorf("%d bytes for differences of at most 1 unit, want at most %d", got, most)
 	}
@@ -109,7 +111,7 @@ func FuzzResidual(f *testing.F) {
 			return
 		}
 		out := tensor.New(d, n)
-		delta := residual(d, b.Storage(), before)
+		delta := residual(d, b.Storage(), before, nil)
 		if err := restore(d, out.Storage(), before, delta.packed, delta.nan, &checksum{}); err != nil || !bytes.Equal(out.Storage(), b.Storage()) {
 			t.Fatalf("%s[%d] comes back as something else (%v)", d, n, err)
 		}
@@ -136,7 +138,7 @@ func TestNaNs(t *testing.T) {
 				want.Storage()[i] |= 0x80 // the sign
 			}
 		}
-		delta := residual(d, want.Storage(), pred.Storage())
+		delta := residual(d, want.Storage(), pred.Storage(), nil)
 		packed, nan := delta.packed, delta.nan
 		if len(packed) > 4 || delta.differs == bytes.Equal(want.Storage(), pred.Storage()) {
 			t.Errorf("%s: %d bytes where only the signs of NaNs differ", d, len(packed))
