@@ -179,16 +179,8 @@ var decoders = [...]func(s *side, bytes []byte){
 	tensor.I16:  integers[int16],
 	tensor.I32:  integers[int32],
 	tensor.I64:  integers[int64],
-	tensor.F16: func(s *side, bytes []byte) {
-		for i, x := range view[tensor.Float16](bytes) {
-			s.vals[i], s.ords[i] = float64(x.Float32()), ord16(uint16(x))
-		}
-	},
-	tensor.BF16: func(s *side, bytes []byte) {
-		for i, x := range view[tensor.BFloat16](bytes) {
-			s.vals[i], s.ords[i] = float64(x.Float32()), ord16(uint16(x))
-		}
-	},
+	tensor.F16:  halves(tensor.FromFloat16s),
+	tensor.BF16: halves(tensor.FromBFloat16s),
 	tensor.F32:  float32s,
 	tensor.F64:  float64s,
 	tensor.C64:  float32s,
@@ -198,6 +190,17 @@ var decoders = [...]func(s *side, bytes []byte){
 func integers[T uint8 | int8 | int16 | int32 | int64](s *side, bytes []byte) {
 	for i, x := range view[T](bytes) {
 		s.vals[i], s.ords[i] = float64(x), int64(x)
+	}
+}
+
+func halves[H tensor.Float16 | tensor.BFloat16](widen func([]float32, []H)) func(s *side, bytes []byte) {
+	return func(s *side, bytes []byte) {
+		var wide [blockLen]float32
+		all := view[H](bytes)
+		widen(wide[:len(all)], all)
+		for i, x := range all {
+			s.vals[i], s.ords[i] = float64(wide[i]), ord16(uint16(x))
+		}
 	}
 }
 
