@@ -95,8 +95,12 @@ func (m *meter) blocks(c chunk) {
 	b, size := &m.buf.block, m.dtype.Size()
 	for from := 0; from < c.n; from += blockLen {
 		b.start, b.n = c.start+from, min(blockLen, c.n-from)
-		m.decode(&b.want, c.want[from*size:][:b.n*size])
-		m.decode(&b.got, c.got[from*size:][:b.n*size])
+		want, got := c.want[from*size:][:b.n*size], c.got[from*size:][:b.n*size]
+		m.decode(&b.want, want)
+		if m.quick && bytes.Equal(want, got) && m.alike(b) {
+			continue
+		}
+		m.decode(&b.got, got)
 		if m.quick {
 			m.fast(b)
 		} else {
@@ -150,6 +154,28 @@ func (m *meter) fast(b *block) {
 	m.hist[0] -= differ
 	m.hist[len(m.hist)-1] += differ
 	m.judge(b)
+}
+
+// alike is fast for a block whose sides have the same bits; it reports whether these
+// are numbers.
+func (m *meter) alike(b *block) bool {
+	w := b.want.vals[:b.n]
+	if !allFinite(w, w) {
+		return false
+	}
+	lane := 7
+	if m.dtype == tensor.F64 {
+		lane = 3
+	}
+	for i, x := range w {
+		s := &m.lanes[i&lane]
+		s.ww = math.FMA(x, x, s.ww)
+		s.gg = math.FMA(x, x, s.gg)
+		s.wg = math.FMA(x, x, s.wg)
+	}
+	m.finite += b.n
+	m.hist[bin(0)] += b.n
+	return true
 }
 
 // foldLanes adds what fast summed over a chunk, in the order of SIMD.
