@@ -66,6 +66,7 @@ type Case struct {
 	test    int     // of a task: whose arguments the case has
 	own     bool    // of a task: with all of them as they are
 	large   bool    // to be timed
+	work    int     // of Triton's interpreter, once it was called
 	parts   [][]int // of the result, whose gradients are asked for; nil for the result itself
 	data    json.RawMessage
 }

@@ -160,7 +160,8 @@ type observed struct {
 	Formulas  bool        `json:"formulas"`     // it states gradients itself
 	Launches  int         `json:"launches"`     // of kernels in Triton, so far
 	Builds    string      `json:"builds"`       // what tried to build in the call, if anything
-	Programs  int         `json:"programs"`     // of those of the last call
+	Programs  int         `json:"programs"`     // of those of the last call, or that it had room for
+	Work      int         `json:"work"`         // of Triton's interpreter in the last call
 	All       int         `json:"all_programs"` // of those that its last launch has
 	Elements  int         `json:"elements"`     // that its operators gave
 }
@@ -185,6 +186,7 @@ type Session struct {
 	start     time.Time
 	startup   time.Duration // of the reference's process
 	untraced  map[string]int
+	work      int    // of Triton's interpreter so far
 	task      *task  // nil where there is none
 	folder    string // of the task's copies
 	refuses   string // what the reference said last to a call that it does not take
@@ -490,6 +492,10 @@ func (s *Session) run(ctx context.Context) error {
 		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
 			break
 		}
+		if s.worked(1) && i >= len(first)/2 || s.worked(overdrawn) {
+			s.note(fmt.Sprintf("%d of %d calls were made: Triton's interpreter takes long for one", i, s.cfg.Cases))
+			break
+		}
 		c, err := s.trial(ctx, i)
 		if err != nil {
 			return err
@@ -505,7 +511,7 @@ func (s *Session) run(ctx context.Context) error {
 			turn, warm = 0, true
 		}
 		for _, n := range twins(turn) {
-			if s.enough() {
+			if s.enough() || n > fewTwins && s.worked(twinned) {
 				break
 			}
 			t, err := s.maker.twin(c, n)
@@ -615,15 +621,20 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if r.ref, r.refSeen, err = s.tryReference(ctx, job); err != nil {
 		return nil, err
 	}
+	s.work += r.seen.Work
 	if text, slow := r.seen.slow(); slow {
-		s.maker.slowed(c, r.seen.Programs, r.seen.All)
-		if len(s.outcomes) == 0 && s.maker.lighten(c, r.seen.Programs) { // each costs seconds
+		narrowed := s.maker.narrow(c)
+		if !narrowed {
+			s.maker.slowed(c, r.seen.Programs, r.seen.All)
+		}
+		if narrowed || s.maker.lighten(c, r.seen.Programs, r.seen.All) {
 			return s.one(ctx, c)
 		}
 		s.note("a call was not judged: " + text)
 		return nil, nil
 	}
 	s.maker.learn(c, r.seen.Programs)
+	c.work = r.seen.Work
 	if s.maker.shrink(c, r.refSeen.Elements) {
 		return s.one(ctx, c)
 	}

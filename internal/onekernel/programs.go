@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 // mostPrograms is how many programs of Triton a call should have: the interpreter
@@ -69,15 +70,15 @@ func (m *maker) thin(sizes map[string]int) {
 	}
 }
 
-// lighten makes a case smaller that had more programs than run in time; it reports whether
-// it has.
-func (m *maker) lighten(c *Case, ran int) bool {
+// lighten makes a case smaller of whose programs so many of all run in time; it reports
+// whether it has.
+func (m *maker) lighten(c *Case, ran, all int) bool {
 	if m.form != nil || c.again {
 		return false
 	}
 	smaller := *c
 	smaller.Sizes = maps.Clone(c.Sizes)
-	for left := max(ran/spare, 1); left < ran && len(c.Sizes) > 0; left *= 2 {
+	for part := 1; part < max(all/max(ran, 1), spare) && len(c.Sizes) > 0; part *= 2 {
 		largest := smaller.largest()
 		if smaller.Sizes[largest] < telltale/2 {
 			break
@@ -91,8 +92,65 @@ func (m *maker) lighten(c *Case, ran int) bool {
 	return true
 }
 
-// spare is the part of the programs which run in time that a call made smaller should have,
-// since it is made again some times.
+// narrow makes a case that takes too long smaller in all but its largest size, which shows
+// the most; it reports whether it has.
+func (m *maker) narrow(c *Case) bool {
+	if m.form != nil || c.again {
+		return false
+	}
+	smaller, largest := *c, c.largest()
+	smaller.Sizes = maps.Clone(c.Sizes)
+	for name, n := range c.Sizes {
+		if r, ok := m.promises.Ranges[name]; name != largest && n > narrowest && (!ok || r[0] <= narrowest) {
+			smaller.Sizes[name] = narrowest
+		}
+	}
+	if maps.Equal(smaller.Sizes, c.Sizes) || m.rewrite(&smaller) != nil || m.legal != nil && !m.legal(smaller.program) {
+		return false
+	}
+	*c = smaller
+	return true
+}
+
+// narrowest is the size to which the others are brought.
+const narrowest = 2
+
+// What Triton's interpreter may compute, in its operations: a second is some 80 thousand. It
+// is counted, and by no clock, so that the same request has the same verdict however busy the
+// machine is. A kernel has what some seven seconds take, more where its user gives it more
+// time, and a call an eighth of what is left, within bounds; a call that is made again, twice
+// what it took.
+const (
+	workASecond = 36_000 // of the budget, whose rest processes and the judge take
+	mostOfCall  = 300_000
+	usualOfCall = 100_000
+	leastOfCall = 20_000
+	ofLeft      = 8
+	usualBudget = 15 * time.Second
+)
+
+// overdrawn is how many times its work a kernel may have for the draws that always come;
+// twinned the part after which calls that follow others are few: fewTwins.
+const overdrawn, twinned, fewTwins = 1.5, 0.25, 2
+
+// worked reports whether the interpreter has done a part of what it may.
+func (s *Session) worked(part float64) bool { return float64(s.work) > part*float64(s.mayWork()) }
+
+func (s *Session) mayWork() int {
+	return int(cmp.Or(s.cfg.Budget, usualBudget).Seconds() * workASecond)
+}
+
+// allowance is what the interpreter may compute in a call.
+func (s *Session) allowance(c *Case) int {
+	n := mostOfCall
+	if len(s.outcomes) > 0 {
+		n = max(leastOfCall, min(usualOfCall, (s.mayWork()-s.work)/ofLeft))
+	}
+	return max(n, 2*c.work)
+}
+
+// spare is how many times fewer programs a call that is made smaller has at least: it is
+// made again some times.
 const spare = 4
 
 // anyName is the name under which the sizes of all symbols are bounded.

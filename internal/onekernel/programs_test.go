@@ -1,6 +1,11 @@
 package onekernel
 
-import "testing"
+import (
+	"testing"
+
+	"plumb/program"
+	"plumb/tensor"
+)
 
 // TestSizesAreBoundedByPrograms: what has few programs is not held to what another size
 // has made many of.
@@ -40,5 +45,66 @@ func TestFaultNamesItsArgument(t *testing.T) {
 	}
 	if _, ok := toldAt("Fatal Python error", faultAt); ok {
 		t.Error("an argument where none is told")
+	}
+}
+
+// worked is a session whose interpreter has computed so much.
+func worked(done int, judged ...*result) *Session {
+	return &Session{cfg: &Config{}, work: done, outcomes: judged}
+}
+
+// TestCallsHaveAShareOfTheWork: what is left goes to calls in ever smaller shares, and a call
+// that is made again has room for what it took.
+func TestCallsHaveAShareOfTheWork(t *testing.T) {
+	one := &result{}
+	all := worked(0).mayWork()
+	for _, of := range []struct {
+		s    *Session
+		took int
+		want int
+	}{
+		{worked(0), 0, mostOfCall},
+		{worked(0, one), 0, min(usualOfCall, all/ofLeft)},
+		{worked(all/2, one), 0, all / 2 / ofLeft},
+		{worked(2*all, one), 0, leastOfCall},
+		{worked(2*all, one), 40_000, 80_000},
+	} {
+		if got := of.s.allowance(&Case{work: of.took}); got != of.want {
+			t.Errorf("after %d a call that took %d may take %d, want %d", of.s.work, of.took, got, of.want)
+		}
+	}
+	if s := worked(all); s.worked(1) || !worked(all+1).worked(1) || s.worked(overdrawn) {
+		t.Error("all that may be done is done too early or too late")
+	}
+	longer := worked(all)
+	if longer.cfg.Budget = 4 * usualBudget; longer.worked(0.5) {
+		t.Error("who gives more time is given no more work")
+	}
+}
+
+// TestSlowCallsKeepTheirLargestSize: what takes too long is made smaller beside its largest
+// size first, then by as much as there were too many programs.
+func TestSlowCallsKeepTheirLargestSize(t *testing.T) {
+	sig, _, err := ParseSignature("x: f32[N,C,W]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &maker{target: program.OwnPrefix + "kernel", signature: sig.fixed}
+	c := &Case{sig: sig, DType: tensor.F32, Regime: Usual, Layout: Contiguous, Sizes: map[string]int{"N": 5, "C": 1, "W": 1027}}
+	if !m.narrow(c) || c.Sizes["N"] != narrowest || c.Sizes["C"] != 1 || c.Sizes["W"] != 1027 || c.program.Inputs[0].Shape[2] != 1027 {
+		t.Fatalf("%v beside its largest size", c.Sizes)
+	}
+	if m.narrow(c) {
+		t.Errorf("%v twice", c.Sizes)
+	}
+	if !m.lighten(c, 1, 1) || c.Sizes["W"] != 257 {
+		t.Errorf("one program that takes too long becomes %v", c.Sizes)
+	}
+	if !m.lighten(c, 10, 160) || c.Sizes["W"] > 17 || c.Sizes["W"] < 9 {
+		t.Errorf("10 of 160 programs become %v", c.Sizes)
+	}
+	m.promises.Ranges = map[string][2]int{"N": {4, 8}}
+	if c.Sizes["N"] = 5; m.narrow(c) {
+		t.Errorf("what is promised becomes %v", c.Sizes)
 	}
 }

@@ -37,7 +37,7 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	var seen observed
 	told := map[string]any{
 		"guard": s.guard(c), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
-		"cotangents": c.Cotangents,
+		"cotangents": c.Cotangents, "work": s.allowance(c),
 	}
 	if s.told.Destination {
 		out, err := s.results(c)

@@ -122,7 +122,7 @@ class Subject:
     def prepare(self, told):
         self.timed, self.cotangents = told.get("timed"), told.get("cotangents", "")
         self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
-        self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False))
+        self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False), told.get("work", 0))
         if self.kernel is not None:
             self.kernel.prepare(told)
             if ON_TRIAL and getattr(self.kernel, "out", None):
@@ -130,7 +130,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
 
     def launched(self, _):
         """Tells what a compiler needs to know of the launches so far."""

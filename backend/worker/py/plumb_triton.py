@@ -6,6 +6,7 @@ addresses pass (InterpreterBuilder.create_masked_load, …); programs run in a d
 """
 
 import ctypes
+import dataclasses
 import inspect
 import os
 import random
@@ -23,9 +24,11 @@ from plumb_tritonmath import compute_libdevice, repair_bfloat16
 LISTED = 6  # findings that are told of one launch
 RAW = 0x7E7E7E7E7E7E7E7E  # in masked lanes of integers
 
-SLOWEST = 3  # seconds of the processor's that the programs of one call may take
+MOST = 300000  # of what the programs of one call may take, where the judge allows no other
+SHARE = 12  # bits of the number of elements that take as long as an operation
+FAR = 3  # times what is left, beyond which programs are not waited for
+SLOWEST = 12  # seconds of the processor's, should what is counted not tell
 set_handler, set_timer = signal.signal, signal.setitimer
-LOOKED = 256  # accesses after which a program's time is looked at
 SPINS = 20000  # accesses to one element by a program that seems to wait for another one
 STEPS = 64  # accesses that are looked at for one that clashes
 
@@ -66,7 +69,7 @@ class Launch:
             base, size = storage.data_ptr(), storage.nbytes()
             if size and all(base != known.base for known in self.regions):
                 self.regions.append(Region(name, base, size))
-        self.program, self.began = -1, 0
+        self.program, self.began, self.programs, self.work = -1, 0, 0, 0
         self.steps, self.spins = [], 0
         self.cells = {}  # the addresses that each program has updated by atomic operations, in order
         self.patched = set()  # the modules of Triton's language that are the interpreter's
@@ -107,11 +110,13 @@ class Layer:
         self.watch, self.launch = watch, None
         self.launches, self.programs, self.since = 0, 0, None  # so far; those of the last call, and when it began
         self.order, self.seed, self.shuffled, self.ghost = "forward", 0, [], False
-        self.told, self.all, self.accesses = 0, 0, 0  # races, programs and accesses of the launch
+        self.told, self.all = 0, 0  # races and programs of the launch
+        self.work, self.most = 0, MOST  # operations of the interpreter's in the call, and how many it may have
         self.compiled = {}  # what has been launched, as a compiler is told of it
 
-    def prepare(self, order, seed):
+    def prepare(self, order, seed, most=0):
         self.order, self.seed, self.programs, self.since = order, seed, 0, clock()
+        self.work, self.most = 0, most or MOST
 
     # A launch.
 
@@ -124,6 +129,7 @@ class Layer:
         remember(self.compiled, executor.fn, given)
         tensors = [(n, t) for n, a in given for t in memory(a)]
         before, self.launch, self.told = self.launch, Launch(tensors), 0
+        self.launch.work = self.work
         held = self.launch.held() if self.order != "forward" else ()
         watched = threading.current_thread() is threading.main_thread()
         if watched:  # one program may sort for minutes without a load
@@ -155,15 +161,29 @@ class Layer:
                 random.Random(self.seed).shuffle(self.shuffled)
             k = self.shuffled[k]
         self.programs, self.all = self.programs + 1, n
-        self.hurry()
         if self.launch is not None:
+            self.foresee(n)
             self.launch.turn(k)
         return k // (gy * gz), k // gz % gy, k % gz
 
+    def foresee(self, n):
+        """Stops a launch whose programs, by those that have run, take far more than is left."""
+        launch, left = self.launch, max(self.most - self.launch.work, 1)
+        took = self.work - launch.work
+        if self.since is not None and launch.programs > 1 and took * n > FAR * left * launch.programs:
+            self.programs += max(left * launch.programs // took - launch.programs, 0)
+            self.slow()
+        launch.programs += 1
+
     def hurry(self):
-        if self.since is not None and clock() - self.since > SLOWEST:  # what a file tries when it is imported may take its time
-            self.watch.note("slow", "more programs than the interpreter runs in %d s (%d of %d)" % (SLOWEST, self.programs, self.all))
-            raise Slow
+        if self.since is not None and clock() - self.since > SLOWEST:
+            self.slow()
+
+    def slow(self):
+        if self.since is None:  # what a file tries when it is imported may take its time
+            return
+        self.watch.note("slow", "more programs than the interpreter runs in a call (%d of %d)" % (self.programs, self.all))
+        raise Slow
 
     # Loads and stores.
 
@@ -179,9 +199,6 @@ class Layer:
 
     def look(self, what, ptrs, mask, size, values=None):
         """Holds the addresses of active lanes to the tensors; returns which lanes are in one."""
-        self.accesses += 1
-        if self.accesses % LOOKED == 0:
-            self.hurry()
         addresses = np.asarray(ptrs.data).astype(np.int64)
         active = np.broadcast_to(np.asarray(mask.data, bool), addresses.shape)
         if self.launch is None:
@@ -189,6 +206,7 @@ class Layer:
         if addresses.size == 1 and self.order != "forward":
             self.launch.spin()
         inside = np.zeros(addresses.shape, bool)
+        self.work += addresses.size * len(self.launch.regions) >> SHARE - 4
         for region in self.launch.regions:
             offset = addresses - region.base
             here = active & (offset >= 0) & (offset + size <= region.size)
@@ -315,6 +333,8 @@ def install(watch):
     drive(triton)
     bound(layer, interpreter, tl)
     patch_once(layer, interpreter, tl)
+    spare_overflows(interpreter)
+    count(layer, interpreter)
     compile_ahead(interpreter)
     repair_bfloat16(interpreter, tl)
     compute_libdevice(interpreter, tl)
@@ -360,13 +380,17 @@ class Compiled:
 
 def compile_ahead(interpreter):
     """Gives what a kernel's warmup returns on a GPU; the interpreter returns nothing."""
-    run = interpreter.InterpretedFunction.run
+    Function = interpreter.InterpretedFunction
+    run = getattr(Function, "run", None)
+    if run is None:  # 3.5.1, where warmup is nothing at all
+        Function.warmup = lambda self, *args, grid, **kwargs: Compiled(self, kwargs)
+        return
 
     def compiled(self, *args, grid, warmup, **kwargs):
         v = run(self, *args, grid=grid, warmup=warmup, **kwargs)
         return Compiled(self, kwargs) if warmup and v is None else v
 
-    interpreter.InterpretedFunction.run = compiled
+    Function.run = compiled
 
 
 # A driver.
@@ -499,6 +523,29 @@ def patch_once(layer, interpreter, tl):
         return dtypes[name]
 
     interpreter._patch_lang, interpreter._get_np_dtype = patch_lang, np_dtype
+
+
+def spare_overflows(interpreter):
+    """Each sum and product of integers is computed twice, to assert what is asserted in debug
+    mode alone: two thirds of the time of a kernel that computes offsets."""
+    options = interpreter.interpreter_builder.options
+    if not options.debug:
+        interpreter.interpreter_builder.options = dataclasses.replace(options, sanitize_overflow=False)
+
+
+def count(layer, interpreter):
+    """Counts what the interpreter computes: by what it may take of that, and by no clock, a call
+    is cut off, so that the same request has the same answer on a busy machine."""
+    Handle = interpreter.TensorHandle
+    made = Handle.__init__
+
+    def init(self, data, dtype, *rest, **named):
+        layer.work += 1 + (getattr(data, "size", 1) >> SHARE)
+        if layer.work > layer.most:
+            layer.slow()
+        made(self, data, dtype, *rest, **named)
+
+    Handle.__init__ = init
 
 
 def poison(data, lanes, dtype):

@@ -282,11 +282,11 @@ class Watch:
 
     # A call.
 
-    def prepare(self, record, order, seed, still=False):
+    def prepare(self, record, order, seed, still=False, work=0):
         self.record = record
         self.clock.ahead = 0 if still else HOUR * self.calls
         if self.layer:
-            self.layer.prepare(order, seed)
+            self.layer.prepare(order, seed, work)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
         self.lent = []  # the memory is the judge's again
         if any(bytes_of(r) != was for r, was, _ in self.kept):
@@ -336,6 +336,9 @@ class Watch:
 
     def programs(self):
         return self.layer.programs if self.layer else 0
+
+    def work(self):
+        return self.layer.work if self.layer else 0
 
     def all_programs(self):
         return self.layer.all if self.layer else 0

@@ -195,3 +195,38 @@ out = torch.empty(4, 32)
 run(functions, (1,), x, out, 32, BLOCK=32)
 want = torch.stack([x.tanh(), x.erf(), x.pow(x), x.isnan().float()])
 assert torch.allclose(out, want, rtol=1e-6, equal_nan=True), (out - want).abs().max()
+
+
+# What may be computed is counted: the same at each call, and whatever the machine does.
+
+@triton.jit
+def turning(y, n):
+    at = tl.program_id(0)
+    v = tl.load(y + at)
+    for _ in range(n):
+        v = v * 2
+    tl.store(y + at, v)
+
+
+def cut(programs, turns, most):
+    """Returns how many operations a launch had, and how many of its programs a call has room for."""
+    layer.prepare("forward", 0, most)
+    watch.noted = []
+    try:
+        turning[(programs,)](torch.zeros(programs), turns)
+    except plumb_triton.Slow:
+        assert watch.noted == [("slow", "more programs than the interpreter runs in a call (%d of %d)" % (layer.programs, programs))], watch.noted
+        return layer.work, layer.programs
+    assert watch.noted == [], watch.noted
+    return layer.work, None
+
+
+one, _ = cut(1, 100, 0)
+assert cut(1, 100, 0) == (one, None) and 100 < one < 2000, one
+many, _ = cut(10, 100, 0)
+assert 9 * one < many < 11 * one, (many, one)
+assert cut(1, 100, one // 2) == (one // 2 + 1, 1)
+done, room = cut(1000, 100, 100 * one)  # told by the first programs
+assert done < 5 * one and 90 < room < 110, (done, one, room)
+done, room = cut(150, 100, 100 * one)  # not so far beyond that it would not be tried
+assert done == 100 * one + 1 and room in (100, 101), (done, one, room)
