@@ -119,24 +119,34 @@ func (s *Session) overflows(r *result) bool {
 
 // selects reports whether every element of the reference's result is one of an argument,
 // as those of a sort or a maximum are: no more of each than there are. A bias that is left
-// of what vanishes beside it is more.
+// of what vanishes beside it is more, and so is NaN where no argument has any.
 func (r *result) selects() bool {
-	given := map[complex128]int{}
-	for _, t := range backend.NewJob(r.program).Inputs {
-		for i := range t.Len() {
-			given[t.At(i)]++
-		}
-	}
+	given, missing := map[complex128]int{}, 0
+	count(backend.NewJob(r.program).Inputs, given, &missing)
 	return !anywhere(r.ref, func(t *tensor.Tensor) bool {
-		taken := map[complex128]int{}
-		for i := range t.Len() {
-			v := t.At(i)
-			if taken[v]++; taken[v] > given[v] {
+		taken, nans := map[complex128]int{}, 0
+		count([]*tensor.Tensor{t}, taken, &nans)
+		for v, n := range taken {
+			if n > given[v] {
 				return true
 			}
 		}
-		return false
+		return nans > missing
 	})
+}
+
+// count counts the elements of tensors by their values, and those that are NaN, which equals
+// no key of a map.
+func count(tensors []*tensor.Tensor, by map[complex128]int, nans *int) {
+	for _, t := range tensors {
+		for i := range t.Len() {
+			if v := t.At(i); cmplx.IsNaN(v) {
+				*nans++
+			} else {
+				by[v]++
+			}
+		}
+	}
 }
 
 // differsIn reports whether a case differs, and by these rules alone.

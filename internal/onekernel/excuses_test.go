@@ -91,6 +91,8 @@ func TestExcuses(t *testing.T) {
 		{"", "a function of single elements at the ends", pointwise, far(value, Extremes)},
 		{"", "a sort at the ends", rows, misalignedBy(compare.Distance, 1e6, value, Extremes, vector(3e38, -1, 2, 0), vector(-1, 0, 2, 3e38), vector(-1, 0, 2, 1e4))},
 		{"overflows", "a bias beside what vanishes", rows, misalignedBy(compare.NonFinite, inf, value, Extremes, vector(3e38, -1, 2, 0), vector(2, 2, 2, 2), vector(nan, nan, nan, nan))},
+		{"overflows", "NaN that no argument has", rows, misalignedBy(compare.NonFinite, inf, value, Extremes, vector(3e38, -1, 2, 0), vector(nan, nan, nan, nan), vector(0, 0, 0, 0))},
+		{"", "a sort of NaN at the ends", rows, misalignedBy(compare.NonFinite, inf, value, Extremes, vector(nan, 3e38, 1, 0), vector(0, 1, 3e38, nan), vector(0, 1, 3e38, 3e38))},
 		{"", "another shape at the ends", rows, misalignedBy(compare.Shape, inf, value, Extremes, x, sat, vector(0))},
 		{"", "another dtype at the ends", rows, misalignedBy(compare.DType, inf, value, Extremes, x, sat, sat)},
 		{"", "a gradient that is NaN through what does not overflow", rows, misalignedBy(compare.NonFinite, inf, grad, Large, x, sat, vector(nan, 0, 0, 1))},
