@@ -117,11 +117,11 @@ const narrowest = 2
 
 // What Triton's interpreter may compute, in its operations: a second is some 80 thousand. It
 // is counted, and by no clock, so that the same request has the same verdict however busy the
-// machine is. A kernel has what some seven seconds take, more where its user gives it more
+// machine is. A kernel has what some eight seconds take, more where its user gives it more
 // time, and a call an eighth of what is left, within bounds; a call that is made again, twice
 // what it took.
 const (
-	workASecond = 36_000 // of the budget, whose rest processes and the judge take
+	workASecond = 42_000 // of the budget, whose rest processes and the judge take
 	mostOfCall  = 300_000
 	usualOfCall = 100_000
 	leastOfCall = 20_000
@@ -131,7 +131,7 @@ const (
 
 // overdrawn is how many times its work a kernel may have for the draws that always come;
 // twinned the part after which calls that follow others are few: fewTwins.
-const overdrawn, twinned, fewTwins = 1.5, 0.25, 2
+const overdrawn, twinned, fewTwins = 1.5, 0.15, 2
 
 // worked reports whether the interpreter has done a part of what it may.
 func (s *Session) worked(part float64) bool { return float64(s.work) > part*float64(s.mayWork()) }
