@@ -230,3 +230,18 @@ done, room = cut(1000, 100, 100 * one)  # told by the first programs
 assert done < 5 * one and 90 < room < 110, (done, one, room)
 done, room = cut(150, 100, 100 * one)  # not so far beyond that it would not be tried
 assert done == 100 * one + 1 and room in (100, 101), (done, one, room)
+
+# Sums of integers are computed once: what is asserted of them is asserted in debug mode alone.
+
+@triton.jit
+def counting(y, n):
+    v = tl.program_id(0)
+    for _ in range(n):
+        v = v + 1
+    tl.store(y, v)
+
+
+layer.prepare("forward", 0)
+y = torch.zeros(1, dtype=torch.int32)
+counting[(1,)](y, 100)
+assert layer.work < 1.5 * one and y.item() == 100, (layer.work, one)
