@@ -298,8 +298,8 @@ class Functional(Asked, Run):
         if k not in env.views:
             return plumb_table.call(self.adapter, "torch.reshape", plumb_table.call(self.adapter, "torch.arange", self.size(t)), list(t.shape))
         call = env.views[k]
-        if last(call) in OVERLAPPING:
-            raise Unsupported("no change in place of what overlaps")
+        if last(call) in OVERLAPPING or last(call) in MAYBE:
+            raise Unsupported("no views of what is changed in place")
         parent, held = references(call[1])[0], self.env
         self.env = [*env.values]
         self.env[parent] = self.numbered(env, parent)
