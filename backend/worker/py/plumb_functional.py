@@ -206,7 +206,7 @@ class Functional(Asked, Run):
     def refresh(self, env):
         """Renews the buffers that programs took of modules before these were called."""
         for (module, name), k in env.attributes.items():
-            v = env.values[module].state.get(name) if isinstance(env.values[module], Module) else None
+            v = env.values[module].state.get(name)
             if v is not None and v is not env.values[k]:
                 for i in env.twins(k):
                     env.values[i] = v
