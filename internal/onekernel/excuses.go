@@ -75,7 +75,12 @@ func (s *Session) wrong(r *result) bool {
 // tolerated reports whether all differences of a case are of distance, and none
 // beyond slack times its limit. What has to be equal has no such limit.
 func (r *result) tolerated() bool {
-	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+	return len(r.verdict.Differences) > 0 && r.intolerable() < 0
+}
+
+// intolerable is the first difference that is beyond that, -1 for none.
+func (r *result) intolerable() int {
+	return slices.IndexFunc(r.verdict.Differences, func(d verdict.Difference) bool {
 		return d.Diff.Rule != compare.Distance || !(float64(d.Diff.WorstRatio) <= r.slack) && !r.rounding(&d)
 	})
 }

@@ -178,6 +178,23 @@ func TestWhatIsTolerated(t *testing.T) {
 	}
 }
 
+// TestWhatLeads: a wrong case is told by a difference that makes it wrong, and not by one
+// before it that is tolerated.
+func TestWhatLeads(t *testing.T) {
+	d := func(name string, ratio float64) verdict.Difference {
+		return verdict.Difference{Where: verdict.Where{Part: backend.PartGrad, Name: name}, Kind: "grad", Diff: compare.Diff{Rule: compare.Distance, WorstRatio: compare.Number(ratio), Message: "is far off"}}
+	}
+	v := &verdict.Verdict{Word: verdict.Misaligned, Differences: []verdict.Difference{d("x", Slack/2), d("w", Slack*2), d("b", Slack*9)}}
+	r := &result{slack: Slack, kernel: &backend.Outcome{}, ref: &backend.Outcome{}, verdict: v}
+	led := v.LedBy(r.intolerable())
+	if led.Where.Name != "w" || led.Reason != "the values agree; gradient of w: is far off" || led.Differences[1].Where.Name != "x" || len(led.Differences) != 3 {
+		t.Errorf("%+v", led)
+	}
+	if v.Differences[0].Where.Name != "x" || v.LedBy(0) != v || v.LedBy(-1) != v {
+		t.Error("the verdict itself has changed")
+	}
+}
+
 // TestPrecision: what a kernel says of its arithmetic widens limits in its dtypes alone.
 func TestPrecision(t *testing.T) {
 	of := func(dt tensor.DType) *Case {

@@ -115,6 +115,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		r.misaligned = !near
 	}
 	if r.misaligned {
+		r.verdict = r.verdict.LedBy(r.intolerable())
 		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old {
 			if old, err = s.remembers(ctx, r); err != nil {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,6 +35,18 @@ func (w *Where) String() string {
 		s += fmt.Sprintf("[%d]", i)
 	}
 	return s
+}
+
+// LedBy returns the verdict told by another of its differences than the first.
+func (v *Verdict) LedBy(i int) *Verdict {
+	if i <= 0 {
+		return v
+	}
+	led := *v
+	led.Differences = slices.Concat(v.Differences[i:i+1], v.Differences[:i], v.Differences[i+1:])
+	first := &led.Differences[0]
+	led.Where, led.Kind, led.Reason = &first.Where, first.Kind, first.reason()
+	return &led
 }
 
 func (d *Difference) reason() string {
