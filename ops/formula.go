@@ -346,9 +346,16 @@ func resampledAlong(b op.Builder, x op.Value, dim int, w op.Value, back bool) op
 	return b.Op("transpose", b.Op("matmul", b.Op("transpose", x, dim, -1), w), dim, -1)
 }
 
+// mostWeights is how many weights of a dimension are written as a matrix, of which a bound
+// takes some ten copies in float64.
+const mostWeights = 1 << 22
+
 // weights is the matrix of what each position along dimension i reads.
 func (r *resampling) weights(b op.Builder, i int, d tensor.DType) op.Value {
 	in, out := r.in[i], r.out[i]
+	if out > mostWeights/max(in, 1) {
+		op.Fail(op.RuntimeError("no formula for a matrix of %d × %d weights", out, in))
+	}
 	w, at := tensor.New(tensor.F64, out, in), tensor.New(tensor.F64, out, 1)
 	for o := range out {
 		first, taps := r.tapsAt(i, o)
