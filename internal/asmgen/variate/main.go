@@ -26,42 +26,6 @@ func main() {
 	Generate()
 }
 
-// loop is a pass over n elements, a positive multiple of eight.
-type loop struct {
-	dst, src, i, n Register
-	aside          []func() // code that a turn seldom jumps to
-}
-
-func begin(name, dst, src, more, doc string) *loop {
-	TEXT(name, NOSPLIT, "func(dst *"+dst+", src *"+src+", n int"+more+")")
-	Pragma("noescape")
-	Doc(name + " " + doc + ".")
-	l := &loop{dst: Load(Param("dst"), GP64()), src: Load(Param("src"), GP64()), n: Load(Param("n"), GP64()), i: GP64()}
-	XORQ(l.i, l.i)
-	return l
-}
-
-func (l *loop) to(size, k int) Mem {
-	return Mem{Base: l.dst, Index: l.i, Scale: uint8(size), Disp: size * k}
-}
-
-func (l *loop) from(size, k int) Mem {
-	return Mem{Base: l.src, Index: l.i, Scale: uint8(size), Disp: size * k}
-}
-
-func (l *loop) turns(body func()) {
-	Label("turn")
-	body()
-	ADDQ(Imm(8), l.i)
-	CMPQ(l.i, l.n)
-	JL(LabelRef("turn"))
-	VZEROUPPER()
-	RET()
-	for _, code := range l.aside {
-		code()
-	}
-}
-
 // all32 and all64 are a constant in all lanes of a register.
 func all32(bits uint32) VecVirtual { return broadcast(uint64(bits)<<32 | uint64(bits)) }
 

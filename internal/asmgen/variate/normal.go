@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"plumb/internal/asmgen/turns"
 )
 
 const (
@@ -34,41 +36,41 @@ func load() *quantile {
 }
 
 func normals() {
-	l := begin("normalsAVX2", "float32", "uint64", ", sign uint32, table *[4][5][8]float32", "makes two normal deviates of each word")
+	l := turns.Begin("normalsAVX2", "float32", "uint64", ", sign uint32, table *[4][5][8]float32", "makes two normal deviates of each word")
 	q := load()
-	l.turns(func() {
+	l.Turns(func() {
 		w := YMM()
-		VMOVDQU(l.from(4, 0), w)
-		VMOVUPS(q.deviates(l, w), l.to(4, 0))
+		VMOVDQU(l.From(4, 0), w)
+		VMOVUPS(q.deviates(l, w), l.To(4, 0))
 	})
 }
 
 // normals64 gives the deviate of a word's upper half 29 more digits, the
 // word's lowest bits.
 func normals64() {
-	l := begin("normals64AVX2", "float64", "uint64", ", sign uint32, table *[4][5][8]float32", "makes a normal deviate of each word")
+	l := turns.Begin("normals64AVX2", "float64", "uint64", ", sign uint32, table *[4][5][8]float32", "makes a normal deviate of each word")
 	q := load()
 	digits := broadcast(1<<29 - 1)
-	l.turns(func() {
+	l.Turns(func() {
 		w := YMM()
-		VMOVUPS(l.from(8, 0), w)
-		VSHUFPS(Imm(0xdd), l.from(8, 4), w, w)
+		VMOVUPS(l.From(8, 0), w)
+		VSHUFPS(Imm(0xdd), l.From(8, 4), w, w)
 		VPERMPD(Imm(0xd8), w, w)
 		z := q.deviates(l, w)
 		upper, more := XMM(), YMM()
 		VEXTRACTF128(Imm(1), z, upper)
 		for k, part := range []Register{z.AsX(), upper} {
 			VCVTPS2PD(part, w)
-			VANDPS(l.from(8, 4*k), digits, more)
+			VANDPS(l.From(8, 4*k), digits, more)
 			VORPS(more, w, w)
-			VMOVUPS(w, l.to(8, 4*k))
+			VMOVUPS(w, l.To(8, 4*k))
 		}
 	})
 }
 
 // deviates is the quantile of the words' tails with the words' signs. A tail
 // of none of the first eight octaves leaves the loop for a while.
-func (q *quantile) deviates(l *loop, w VecVirtual) VecVirtual {
+func (q *quantile) deviates(l *turns.Loop, w VecVirtual) VecVirtual {
 	tail, rare, z, any := YMM(), YMM(), YMM(), GP32()
 	VPAND(q.magnitude, w, tail)
 	VPCMPGTD(tail, q.often, rare)
@@ -78,7 +80,7 @@ func (q *quantile) deviates(l *loop, w VecVirtual) VecVirtual {
 	octave, v := q.place(tail)
 	q.piece(0, octave, v, z)
 	Label("found")
-	l.aside = append(l.aside, func() {
+	l.Aside = append(l.Aside, func() {
 		Label("rare")
 		VPMAXSD(all32(1), tail, tail)
 		octave, v := q.place(tail)

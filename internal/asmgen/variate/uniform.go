@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"plumb/internal/asmgen/turns"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 // bits take no part.
 type interval struct{ low, scale, digits, upper, lower, both VecVirtual }
 
-func (l *loop) interval() *interval {
+func newInterval() *interval {
 	return &interval{
 		low: argument("low"), scale: argument("scale"), digits: broadcast(^uint64(1<<11 - 1)),
 		upper: all64(0x1p84), lower: all64(0x1p52), both: all64(0x1p84 + 0x1p52),
@@ -37,30 +39,30 @@ func (in *interval) scaled(word Mem) VecVirtual {
 }
 
 func uniforms() {
-	l := begin("uniformsAVX2", "float64", "uint64", ", low, scale, high float64", "makes a real low + word·scale of each word, or low where that is high or more")
-	in := l.interval()
+	l := turns.Begin("uniformsAVX2", "float64", "uint64", ", low, scale, high float64", "makes a real low + word·scale of each word, or low where that is high or more")
+	in := newInterval()
 	top := argument("high")
-	l.turns(func() {
+	l.Turns(func() {
 		for k := 0; k < 8; k += 4 {
-			x, out := in.scaled(l.from(8, k)), YMM()
+			x, out := in.scaled(l.From(8, k)), YMM()
 			VADDPD(in.low, x, x)
 			VCMPPD(Imm(atLeast), top, x, out)
 			VBLENDVPD(out, in.low, x, x)
-			VMOVUPD(x, l.to(8, k))
+			VMOVUPD(x, l.To(8, k))
 		}
 	})
 }
 
 func integers() {
-	l := begin("integersAVX2", "int32", "uint64", ", low, scale float64", "makes an integer low + ⌊word·scale⌋ of each word")
-	in := l.interval()
-	l.turns(func() {
+	l := turns.Begin("integersAVX2", "int32", "uint64", ", low, scale float64", "makes an integer low + ⌊word·scale⌋ of each word")
+	in := newInterval()
+	l.Turns(func() {
 		for k := 0; k < 8; k += 4 {
-			x := in.scaled(l.from(8, k))
+			x := in.scaled(l.From(8, k))
 			VROUNDPD(Imm(down), x, x)
 			VADDPD(in.low, x, x)
 			VCVTTPD2DQY(x, x.AsX())
-			VMOVUPS(x.AsX(), l.to(4, k))
+			VMOVUPS(x.AsX(), l.To(4, k))
 		}
 	})
 }

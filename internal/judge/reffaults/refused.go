@@ -226,3 +226,28 @@ func note(into map[string]float64, name string, v any) {
 		into[name] = v
 	}
 }
+
+// tensorForDim reports a call of an operator whose second argument, or dim, is a tensor.
+func tensorForDim(target string) func(*program.Program) bool {
+	return func(p *program.Program) bool {
+		return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+			_, is := argumentOf(&c, 1, "dim").(program.Ref)
+			return is && verdict.OperatorName(c.Target) == verdict.OperatorName(target)
+		})
+	}
+}
+
+// outsideUnit reports an input with elements that may be outside 0 to 1.
+func outsideUnit(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+		if d := in.Fill.Data; d != nil {
+			for i := range d.Len() {
+				if v := d.Float(i); !(v >= 0 && v <= 1) {
+					return true
+				}
+			}
+			return false
+		}
+		return in.Fill.Lo < 0 || in.Fill.Hi > 1
+	})
+}

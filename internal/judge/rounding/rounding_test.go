@@ -1,6 +1,7 @@
 package rounding
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -66,6 +67,17 @@ func TestBoundsOfWrittenNumbers(t *testing.T) {
 		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((2,), torch.float32, [3.0, -2.0])\ng = torch.tensor("+numbers+")\nz = torch.mul(x, g)\ns = torch.sum(z)\n")), true)
 		if sum := b.Values[2].Bound; sum == nil || (sum.Error != nil) != rounds {
 			t.Errorf("%s: %+v, want an error: %t", numbers, sum, rounds)
+		}
+	}
+}
+
+// TestBoundsOfResampling: the weights of a dimension are written as a matrix, unless that
+// is a large one: of thousands of pixels it would take all memory.
+func TestBoundsOfResampling(t *testing.T) {
+	for n, want := range map[int]bool{100: true, 1500: false} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, fmt.Sprintf("x = tensor((1, 1, %d), torch.float32, uniform(0.0, 1.0, key=1))\ny = torch.nn.functional.interpolate(x, size=%d, mode=\"linear\")\n", n, 2*n))), true)
+		if got := b.Values[0].Bound != nil; got != want {
+			t.Errorf("%d pixels have a bound: %t, want %t", n, got, want)
 		}
 	}
 }
