@@ -48,15 +48,29 @@ func TestAskedGradients(t *testing.T) {
 			call("p", "torch.mul", ref("x"), ref("w")).call("q", "torch.add", ref("p"), ref("c")).call("r", "torch.exp", ref("q")).back("r", program.Fill{}),
 		"of steps that change a leaf": step(step(x().in("i", f32([]int{3}, 1, 2, -1), false).call("w", "Tensor.requires_grad_", ref("i")), 1), 2).
 			call("f", "getattr", ref("w"), "is_leaf").call("n", "setattr", ref("w"), "grad", nil).call("m", "getattr", ref("w"), "grad"),
-		"refused: nothing requires one": new(builder).in("x", f32([]int{2}, 1, 2), false).call("y", "torch.sum", ref("x")).call("b", "Tensor.backward", ref("y")),
-		"refused: no scalar":            x().call("y", "torch.exp", ref("x")).call("b", "Tensor.backward", ref("y")),
-		"refused: not used":             squares().in("v", f32([]int{1}, 1), true).call("g", "torch.autograd.grad", ref("y"), ref("v")),
+		"by a batch of cotangents": squares().call("j", "torch.autograd.grad", ref("h"), program.List{ref("x"), ref("s")}, ref("b")).kw("is_grads_batched", true).kw("create_graph", true).
+			call("i", "operator.getitem", ref("j"), int64(0)).call("r", "torch.mul", ref("i"), ref("i")).back("r", program.Fill{}),
+		"that others than leaves keep": squares().call("n", "Tensor.retain_grad", ref("s")).call("o", "Tensor.retain_grad", ref("y")).call("a", "Tensor.backward", ref("y")).kw("retain_graph", true).
+			call("g", "getattr", ref("s"), "grad").call("e", "getattr", ref("h"), "grad").call("z", "Tensor.backward", ref("y")).call("k", "getattr", ref("s"), "grad").call("l", "getattr", ref("y"), "grad"),
+		"once more, through calls that keep nothing": x().call("p", "torch.add", ref("x"), 1.0).call("q", "torch.reshape", ref("p"), program.Tuple{int64(6)}).call("y", "torch.sum", ref("q")).
+			call("a", "Tensor.backward", ref("y")).call("b", "Tensor.backward", ref("y")).call("g", "getattr", ref("x"), "grad").back("y", program.Fill{}),
+		"once more, to another leaf": x().in("v", f32([]int{2, 3}, 1, 2, -1, 0.5, 1, 1), true).call("e", "torch.exp", ref("x")).call("n", "torch.tanh", ref("v")).call("z", "torch.add", ref("e"), ref("n")).
+			call("y", "torch.sum", ref("z")).call("g", "torch.autograd.grad", ref("y"), ref("x")).call("h", "torch.autograd.grad", ref("y"), ref("v")),
+		"refused: once more":                   squares().call("a", "Tensor.backward", ref("y")).call("b", "Tensor.backward", ref("y")),
+		"refused: once more, from another end": squares().call("a", "Tensor.backward", ref("y")).call("w", "torch.sum", ref("s")).call("g", "torch.autograd.grad", ref("w"), ref("x")),
+		"refused: kept of what requires none":  new(builder).in("x", f32([]int{2}, 1, 2), false).call("y", "torch.sum", ref("x")).call("b", "Tensor.retain_grad", ref("y")),
+		"refused: nothing requires one":        new(builder).in("x", f32([]int{2}, 1, 2), false).call("y", "torch.sum", ref("x")).call("b", "Tensor.backward", ref("y")),
+		"refused: no scalar":                   x().call("y", "torch.exp", ref("x")).call("b", "Tensor.backward", ref("y")),
+		"refused: not used":                    squares().in("v", f32([]int{1}, 1), true).call("g", "torch.autograd.grad", ref("y"), ref("v")),
 	} {
 		if strings.Contains(name, "calls make") {
 			b.in("k", f32([]int{3}, 0.5, 0.25, 1), false)
 		}
 		if strings.HasSuffix(name, "cotangent") {
 			b.in("c", f32([]int{2, 3}, 1, 2, -1, 0.5, 1, 1), true)
+		}
+		if strings.Contains(name, "batch") {
+			b.in("b", f32([]int{2, 2, 3}, 1, 2, -1, 0.5, 1, 1, 0, 3, 1, -2, 1, 4), true)
 		}
 		asTorch(t, name, own, w, b)
 	}
@@ -147,10 +161,10 @@ func asTorch(t *testing.T, name string, own, w *Worker, b *builder) {
 }
 
 // TestAskedTwice: PyTorch frees what a gradient came by, and whether it needs that again
-// depends on what its kernels save.
+// depends on what its kernels save, which is not known of every one.
 func TestAskedTwice(t *testing.T) {
 	w := adapted(t, "torchown")
-	b := new(builder).in("x", f32([]int{2}, 1, 2), true).call("e", "torch.exp", ref("x")).call("y", "torch.sum", ref("e")).
+	b := new(builder).in("x", f32([]int{2}, 1, 2), true).call("e", "torch.clamp", ref("x"), 1.5, 3.0).call("y", "torch.sum", ref("e")).
 		call("a", "Tensor.backward", ref("y")).call("b", "Tensor.backward", ref("y"))
 	if got := run(t, w, b); got.Status != backend.Unsupported || !strings.Contains(got.Message, "another gradient") {
 		t.Errorf("%s: %s", got.Status, got.Message)

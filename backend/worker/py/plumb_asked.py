@@ -4,6 +4,7 @@ are made once more, as a function of the leaves, which the framework differentia
 
 import functools
 
+import plumb_table
 from plumb_names import Unsupported
 from plumb_table import Module
 
@@ -13,6 +14,9 @@ CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16":
 READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
 TOLD = ("getattr", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+AGAIN = "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed)."
+SAVING = frozenset("mul div pow exp log sqrt rsqrt sin cos tan tanh sigmoid abs relu gelu softmax log_softmax prod var std norm matmul mm bmm mv dot mse_loss".split())  # calls that keep tensors for their gradients
+LIGHT = frozenset("add radd sub neg sum mean reshape view flatten transpose permute t squeeze unsqueeze expand cat stack clone".split())  # calls that keep none
 NO_GRAD = "element %d of tensors does not require grad and does not have a grad_fn"
 
 
@@ -28,7 +32,8 @@ class Env:
     `read` the values that programs took of these, `stale` leaves that are others now.
     `attributes` are the first values that programs took of modules, by module and name,
     `parameters` the leaves that these are now, where they have been changed. `past` are the values that a gradient
-    reaches on its way to the leaves, `freed` those that no other gradient may.
+    reaches on its way to the leaves, `freed` those that no other gradient may, `retained`
+    those that are no leaves and keep their gradients.
     """
 
     def __init__(self, values, depends):
@@ -37,7 +42,7 @@ class Env:
         self.views, self.parts = {}, {}
         self.leaf = {i: i for i, leaves in enumerate(depends) if leaves}
         self.held, self.grads, self.read, self.freed, self.changed = {}, {}, {}, set(), set()
-        self.attributes, self.parameters, self.stale = {}, {}, set()
+        self.attributes, self.parameters, self.stale, self.retained = {}, {}, set(), set()
 
     def add(self, v, depends, memory, same=None):
         k = len(self.values)
@@ -201,14 +206,22 @@ class Asked:
             self.renew(env, i, v, frozenset())
             env.changed.add(i)
 
+    def retain(self, env, at, t):
+        k = index(t)
+        if not env.depends[k]:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if k not in env.leaf:
+            env.retained.add(env.same[k])
+        env.add(None, frozenset(), None)
+
     def attribute(self, env, at, t, name):
         k = index(t)
-        leaf = base(env.leaf[k]) if k in env.leaf else None
+        is_leaf = not env.depends[k] or k in env.leaf
         if name == "grad":
-            return self.read(env, leaf)
-        if name == "grad_fn" and env.depends[k] and leaf is None:
+            return self.read(env, base(env.leaf[k]) if k in env.leaf else env.same[k])
+        if name == "grad_fn" and not is_leaf:
             raise Unsupported("%s has no grad_fn" % self.adapter.name)
-        env.add({"requires_grad": bool(env.depends[k]), "is_leaf": not env.depends[k] or leaf is not None, "grad_fn": None}[name], frozenset(), None)
+        env.add({"requires_grad": bool(env.depends[k]), "is_leaf": is_leaf, "grad_fn": None}[name], frozenset(), None)
 
     def read(self, env, leaf):
         """Adds the gradient of a leaf: each time the same tensor."""
@@ -315,7 +328,9 @@ class Asked:
         if inputs is not None or grad_variables is not None:
             raise Unsupported("no gradients of some leaves alone")
         outputs = indices(tensors)
-        leaves = sorted(self.reached(env, outputs), key=str)
+        leaves = sorted(self.reached(env, outputs), key=str) + sorted(env.retained & self.way(env, outputs))
+        if env.retained & env.changed:
+            raise Unsupported("no gradient of what was changed in place")
         for leaf, g in zip(leaves, self.pulled(env, at, outputs, leaves, grad_tensors, retain_graph, create_graph)):
             self.accumulate(env, base(leaf), g, self.depending(env, [*outputs, *self.weighing(grad_tensors)]) if create_graph else frozenset())
         env.add(None, frozenset(), None)
@@ -331,10 +346,10 @@ class Asked:
                     self.renew(env, i, g, depends)
 
     def ask(self, env, at, outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False):
-        if is_grads_batched:
-            raise Unsupported("no gradients of batches of cotangents")
+        if is_grads_batched and grad_outputs is None:
+            raise Unsupported("no batches of cotangents that are not given")
         outputs, wanted = indices(outputs), indices(inputs)
-        reached, past = self.reached(env, outputs), frozenset().union(*[env.past[k] for k in outputs])
+        reached, past = self.reached(env, outputs), self.way(env, outputs)
         for k in wanted:
             if not env.depends[k]:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -345,7 +360,7 @@ class Asked:
         if not all(used) and not allow_unused:
             raise RuntimeError(UNUSED)
         asked = list(dict.fromkeys([leaf for leaf, u in zip(leaves, used) if u]))
-        found = dict(zip(asked, self.pulled(env, at, outputs, asked, grad_outputs, retain_graph, create_graph) if asked else ()))
+        found = dict(zip(asked, self.pulled(env, at, outputs, asked, grad_outputs, retain_graph, create_graph, is_grads_batched) if asked else ()))
         env.add(tuple([found.get(leaf) for leaf in leaves]), self.depending(env, [*outputs, *self.weighing(grad_outputs)]) if create_graph else frozenset(), None)
 
     def reached(self, env, outputs):
@@ -364,13 +379,26 @@ class Asked:
     def depending(self, env, outputs):
         return frozenset().union(*[env.depends[k] for k in outputs])
 
-    def pulled(self, env, at, outputs, leaves, cotangents, retain_graph, create_graph):
-        """Returns the gradient of each leaf."""
-        past = frozenset().union(*[env.past[k] for k in outputs])
-        if past & env.freed:
+    def way(self, env, outputs):
+        return frozenset().union(*[env.past[k] for k in outputs])
+
+    def walked(self, env, outputs, leaves):
+        """Returns the values through whose calls a gradient goes on its way to leaves, or refuses one through a graph that
+        is there no more: only calls that keep tensors miss what another gradient freed."""
+        wanted = frozenset(leaves)
+        walked = frozenset([k for k in self.way(env, outputs) if env.depends[k] & wanted or env.past[k] & wanted - {k}])
+        names = [self.case["calls"][k - len(self.case["inputs"])][0].rpartition(".")[2].strip("_") for k in walked & env.freed]
+        if any(name in SAVING for name in names):
+            raise RuntimeError(AGAIN)
+        if not all(name in LIGHT for name in names):
             raise Unsupported("no graph that another gradient was computed by")
+        return walked
+
+    def pulled(self, env, at, outputs, leaves, cotangents, retain_graph, create_graph, batched=False):
+        """Returns the gradient of each leaf; where the cotangents are batches of them, with that dimension first."""
+        walked = self.walked(env, outputs, leaves)
         if not (create_graph if retain_graph is None else retain_graph):
-            env.freed |= past
+            env.freed |= walked
         if at in self.found_by and not create_graph:
             return self.found_by[at]
         given = self.weighing(cotangents)
@@ -380,10 +408,11 @@ class Asked:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             weights.append(self.cotangent(env.values[k], None, 1))
         weights = [self.adapter.cast(w, self.adapter.dtype_name(env.values[k].dtype)) if w.dtype != env.values[k].dtype else w for k, w in zip(outputs, weights)]
+        lead = tuple(weights[0].shape[:1]) if batched else ()
         for k, w in zip(outputs, weights):
-            if tuple(w.shape) != tuple(env.values[k].shape):
+            if tuple(w.shape) != lead + tuple(env.values[k].shape):
                 raise RuntimeError("Mismatch in shape: grad_output[0] has a shape of %s and output[0] has a shape of %s." % (tuple(w.shape), tuple(env.values[k].shape)))
-        self.again += at
+        self.again += at * lead[0] if batched else at
         if self.again > MOST:
             raise Unsupported("no gradients of so many calls made once more")
         inputs, states, variables, found_by, call = *self.origin, self.variables, self.found_by, self.call
@@ -393,7 +422,8 @@ class Asked:
             return [again.values[k] for k in outputs]
 
         try:
-            found = self.adapter.vjp(of, [self.tensor_of(env, leaf) for leaf in leaves], weights)
+            given = [self.tensor_of(env, leaf) for leaf in leaves]
+            found = self.each(of, given, weights, lead[0]) if batched else self.adapter.vjp(of, given, weights)
         finally:
             self.variables, self.found_by, self.origin = variables, found_by, (inputs, states)
             self.env, self.call, self.memory.mark[1] = env.values, call, call
@@ -401,6 +431,14 @@ class Asked:
             found = [self.adapter.stop(g) for g in found]
             self.found_by[at] = found
         return found
+
+    def each(self, of, leaves, weights, n):
+        """Returns the gradients by each of n cotangents, one upon the other."""
+        if n == 0:
+            raise Unsupported("no batch without cotangents")
+        call = functools.partial(plumb_table.call, self.adapter)
+        found = [self.adapter.vjp(of, leaves, [call("operator.getitem", w, i) for w in weights]) for i in range(n)]
+        return [call("torch.stack", list(gs)) for gs in zip(*found)]
 
     def tensor_of(self, env, leaf):
         """Returns what a leaf is, and of another value the -0 that is added to it."""
@@ -416,6 +454,6 @@ def recast(dtype, asked, env, at, module):
     asked.recast(env, index(module), dtype)
 
 
-ASKS = {"Tensor.backward": Asked.back, "torch.autograd.backward": Asked.backs, "torch.autograd.grad": Asked.ask, "Tensor.requires_grad_": Asked.require,
+ASKS = {"Tensor.backward": Asked.back, "torch.autograd.backward": Asked.backs, "torch.autograd.grad": Asked.ask, "Tensor.requires_grad_": Asked.require, "Tensor.retain_grad": Asked.retain,
         "getattr": Asked.attribute, "setattr": Asked.assign, **dict.fromkeys(PARAMETER, Asked.parameter),
         **{"Module." + name: functools.partial(recast, dtype) for name, dtype in CASTS.items()}}

@@ -416,8 +416,7 @@ class Functional(Asked, Run):
     def differentiate(self, indices, cotangents):
         if not all(map(self.requires, indices)):
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
-        if frozenset().union(*[self.trace.past[k] for k in indices]) & self.trace.freed:
-            raise Unsupported("no graph that another gradient was computed by")
+        self.walked(self.trace, indices, frozenset().union(*[self.trace.depends[k] for k in indices]))
         inputs, held = self.given_inputs, self.trace.held
         wanted = [self.trace.leaf.get(i, i) for i, entry in enumerate(self.case["inputs"]) if entry[4]]
         wanted += [(i, name) for i, v in enumerate(self.trace.values[len(inputs):]) if i in self.modules and not v.children
