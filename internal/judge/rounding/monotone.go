@@ -23,7 +23,7 @@ func (c *applied) monotone() []*state {
 		switch {
 		case y.DType() == tensor.F64:
 			return &state{err: spread(y, low[i], high[i], c.unit)}
-		case ordered:
+		case ordered && !y.DType().IsDifferentiable():
 			return &state{integral: true}
 		}
 		return &state{unknown: true}

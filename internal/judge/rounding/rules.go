@@ -48,7 +48,7 @@ func (s *errorSession) applied(call *op.Call, out []op.Value) *applied {
 	c := &applied{errorSession: s, call: call, out: out, exact: call.Def.Tol.Class == op.Exact, integral: integralScalars(call.Args)}
 	operands := call.Args.AllValues()
 	if len(operands) == 0 { // torch.tensor([0.5]) has its numbers in a list
-		c.integral = c.integral && !slices.ContainsFunc(out, func(v op.Value) bool { return !integral(tensorOf(v)) })
+		c.integral = c.integral && whole(out)
 	}
 	for _, v := range operands {
 		st := s.of(v)
@@ -85,7 +85,7 @@ func (c *applied) staysExact() bool {
 }
 
 func (c *applied) exactResults() []*state {
-	return slices.Repeat([]*state{{integral: c.integral}}, len(c.out))
+	return slices.Repeat([]*state{{integral: c.integral && whole(c.out)}}, len(c.out))
 }
 
 // isElementwise reports a function of elements whose roundings are limited.
@@ -115,6 +115,15 @@ func integralScalars(a op.Args) bool {
 		if sc, ok := v.(op.Scalar); ok && sc.Float() != math.Trunc(sc.Float()) {
 			return false
 		}
+		if f, ok := v.(float64); ok && f != math.Trunc(f) {
+			return false
+		}
 	}
 	return true
+}
+
+// whole reports results that are integers, which those of integers need not be:
+// quotients and roots are none.
+func whole(out []op.Value) bool {
+	return !slices.ContainsFunc(out, func(v op.Value) bool { return !integral(tensorOf(v)) })
 }

@@ -126,6 +126,45 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
+// TestWhatIsExact: what a bound takes for whole numbers is whole, where an operator is
+// given such as floats and as integers.
+func TestWhatIsExact(t *testing.T) {
+	as := func(d *op.Def, call *op.Call, dtype tensor.DType) *op.Call {
+		return &op.Call{Def: d, Args: call.Args.MapValues(func(v op.Value) op.Value {
+			x := v.(*tensor.Tensor)
+			if x.DType() != tensor.F64 {
+				return x
+			}
+			return x.Convert(dtype)
+		})}
+	}
+	for _, d := range ops.Table().Defs() {
+		if d.Sample == nil || d.Compose != nil || d.Traits.Has(op.Random) || len(d.Mutates) > 0 {
+			continue
+		}
+		for key := range uint64(12) {
+			whole := widened(sampled(t, d, key), func(x *tensor.Tensor) {
+				for i := range x.Len() {
+					x.Set(i, complex(math.Round(real(x.At(i))), 0))
+				}
+			})
+			for _, dtype := range []tensor.DType{tensor.F64, tensor.I64} {
+				s := newSession(ops.Table(), 0x1p-24)
+				out, err := s.Execute(as(d, whole, dtype))
+				if err != nil {
+					continue // which takes no whole numbers, or no integers
+				}
+				for i, v := range out {
+					y := v.(*eager.Var).Tensor
+					if st := s.states[y]; st.integral && !st.unknown && !integral(y) {
+						t.Errorf("%s, sample %d in %s: result %d is not whole", d.ID(), key, dtype, i)
+					}
+				}
+			}
+		}
+	}
+}
+
 // unbounded are the operators some of whose results have no bound.
 var unbounded = slices.Concat(
 	// their results jump, or have no gradient to follow

@@ -21,7 +21,7 @@ func (c *applied) sums() []*state {
 	}
 	count := c.roundings()
 	summed := func(i int) *state { return &state{terms: terms[i], count: count} }
-	if !c.inexact && c.integral && !c.call.Def.Tol.Fractional && below(terms, 1/c.unit) {
+	if !c.inexact && c.integral && !c.call.Def.Tol.Fractional && below(terms, 1/c.unit) && whole(c.out) {
 		return each(len(terms), func(i int) *state { st := summed(i); st.integral = true; return st })
 	}
 	moved := terms
