@@ -8,6 +8,7 @@ import (
 
 	"plumb/backend"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // scoped adds a with statement to the last call.
@@ -168,5 +169,29 @@ func TestAskedTwice(t *testing.T) {
 		call("a", "Tensor.backward", ref("y")).call("b", "Tensor.backward", ref("y"))
 	if got := run(t, w, b); got.Status != backend.Unsupported || !strings.Contains(got.Message, "another gradient") {
 		t.Errorf("%s: %s", got.Status, got.Message)
+	}
+}
+
+// TestChangedDTypes: comparisons and sums of integers are written in the dtype of
+// the tensor that they change, which a float that is written to integers is not.
+func TestChangedDTypes(t *testing.T) {
+	own, w := torch(t), adapted(t, "torchown")
+	whole := tensor.New(tensor.I8, 3)
+	for i, v := range []complex128{100, 27, 5} {
+		whole.Set(i, v)
+	}
+	x := func(requires bool) *builder {
+		return new(builder).in("x", f32([]int{2, 2}, 1, -2, 3, 0.5), requires)
+	}
+	for name, b := range map[string]*builder{
+		"compared":    x(false).call("v", "operator.getitem", ref("x"), int64(1)).call("y", "Tensor.ge_", ref("x"), 1.0).call("z", "torch.exp", ref("v")),
+		"through":     x(true).call("h", "torch.mul", ref("x"), 2.0).call("y", "Tensor.ge_", ref("h"), 1.0).call("z", "torch.mul", ref("y"), ref("x")).back("z", program.Fill{}),
+		"of integers": new(builder).in("x", whole, false).call("y", "Tensor.cumsum_", ref("x"), int64(0)).call("z", "torch.mul", ref("x"), int64(2)),
+	} {
+		asTorch(t, name, own, w, b)
+	}
+	b := new(builder).in("x", whole, false).call("y", "Tensor.mul_", ref("x"), 0.5)
+	if out := run(t, w, b); out.Status != backend.Unsupported || !strings.Contains(out.Message, "shape or dtype") {
+		t.Errorf("a float in integers: %+v", out)
 	}
 }

@@ -13,7 +13,7 @@ from plumb_asked import Asked, Env, base
 from plumb_graphs import part, whole
 from plumb_names import Unsupported
 from plumb_subject import SCOPES, Run
-from plumb_table import Module, changes, constant, shares
+from plumb_table import GROUPS, Module, changes, constant, shares
 
 MAYBE = frozenset("contiguous flatten ravel reshape reshape_as to type_as bool byte char short int long half bfloat16 float double cfloat cdouble".split())  # calls that copy where they have to
 MANY = frozenset("split split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind broadcast_tensors meshgrid".split())  # calls whose results share memory
@@ -175,11 +175,13 @@ class Functional(Asked, Run):
         if call[0] == "Module.__call__":
             self.refresh(env)
         depends = self.leaves_of(env, call, refs)
-        if constant(call[0]) or not self.recording(call) or not self.differentiable(v):
+        changed = self.changed_by(env, call, refs)
+        written = v if changed is None else self.fitted(call, env.values[changed], v)
+        cast, v = written is not v, written
+        if constant(call[0]) and not cast or not self.recording(call) or not self.differentiable(v):
             if depends and self.differentiable(v):
                 v = self.adapter.stop(v)
             depends = frozenset()
-        changed = self.changed_by(env, call, refs)
         if changed is not None:
             return self.change(env, call, changed, v, depends)
         if depends and call[0].endswith(APART):
@@ -229,6 +231,15 @@ class Functional(Asked, Run):
         if refs and refs[0] in env.parts and call[0] == "operator.getitem" and type(call[1][1]) is int:
             return env.parts[refs[0]][call[1][1]]
         return frozenset().union(*[env.depends[k] for k in (refs[:1] if call[0].endswith(LIKE) else refs)])
+
+    def fitted(self, call, old, v):
+        """Returns what a call writes in the dtype of the tensor that it changes: comparisons and integers are cast to it."""
+        if not self.adapter.is_tensor(v) or v.dtype == old.dtype:
+            return v
+        here, new = self.adapter.dtype_name(old.dtype), self.adapter.dtype_name(v.dtype)
+        asked = len(call) > 2 and "dtype" in call[2]  # for another dtype, which PyTorch refuses
+        whole = here in GROUPS["integers"] and new in GROUPS["integers"]
+        return self.adapter.cast(v, here) if not asked and (new == "bool" or whole) else v
 
     def change(self, env, call, k, v, depends):
         """Puts what is changed in place where it stood."""

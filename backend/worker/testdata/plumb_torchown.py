@@ -12,6 +12,8 @@ class TorchOwn(plumb_subject.Adapter):
     table = {
         "relu": "nn.functional.relu(input)",
         "exp": "exp(input)",
+        "ge": "ge(input, other)",
+        "cumsum": "cumsum(input, dim)",
         "sqrt": {"call": "sqrt(input)", "dtypes": ["float32"]},
         "add": "self.plus(input, other, alpha)",
         "mul": "input * other",
