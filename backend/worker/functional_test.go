@@ -110,3 +110,48 @@ func TestTensorFlowLayouts(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsOfTables: calls that a table has words for give what PyTorch's give.
+func TestWordsOfTables(t *testing.T) {
+	own := torch(t)
+	whole := tensor.New(tensor.I64, 2, 2, 3)
+	for i := range whole.Len() {
+		whole.Set(i, complex(float64(i), 0))
+	}
+	x := f32([]int{2, 2, 3}, 1, -2, 3, 0.5, 2, -1, 4, 5, -6, 7, 0, 8)
+	given := func() *builder { return new(builder).in("x", x, false).in("n", whole, false) }
+	for name, programs := range map[string][]*builder{
+		"tensorflow": {
+			given().call("y", "Tensor.clone", ref("n")).call("s", "operator.setitem", ref("y"), int64(0), 1.5).call("z", "torch.add", ref("y"), int64(0)),
+			given().call("y", "torch.constant_pad_nd", ref("n"), program.List{int64(1), int64(0)}, 1.5),
+			given().call("y", "torch.dsplit", ref("x"), program.List{int64(1), int64(2)}),
+			given().call("y", "torch.hsplit", ref("x"), program.List{int64(1)}),
+			given().call("y", "torch.vsplit", ref("x"), program.List{int64(1)}),
+			given().call("y", "torch.atleast_1d", program.List{ref("x"), ref("n")}),
+			given().call("y", "torch.atleast_3d", program.List{ref("x"), ref("n")}),
+		},
+		"mindspore": {
+			given().call("y", "torch.bitwise_not", ref("n")).call("z", "operator.invert", ref("n")),
+			given().call("y", "torch.nn.functional.lp_pool1d", ref("x"), 2.0, int64(2), program.List{int64(1)}),
+		},
+		"tinygrad": {
+			given().call("y", "operator.eq", 2.0, ref("x")).call("l", "operator.ne", 2.0, ref("x")).call("m", "operator.lt", 2.0, ref("x")).call("o", "operator.ge", 2.0, ref("x")),
+			given().call("y", "torch.clamp_min", ref("x"), 1.0).call("z", "torch.clamp_max", ref("y"), 4.0).call("v", "torch.clamp_max", ref("z"), ref("x")).call("w", "torch.clamp_min", ref("x"), ref("v")),
+			given().call("y", "torch.constant_pad_nd", ref("x"), program.List{int64(1), int64(0)}, 1.5),
+		},
+		"paddle": {
+			given().call("y", "torch.mul", ref("x"), 2.0).call("z", "Tensor.detach_", ref("y")).call("v", "torch.transpose", ref("z"), int64(0), int64(-1)),
+			given().call("y", "Tensor.transpose_", ref("x"), int64(0), int64(2)).call("z", "torch.sum", ref("x"), int64(0)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := framework(t, name, name)
+			for _, b := range programs {
+				got, want := runOK(t, w, b), runOK(t, own, b)
+				for i, v := range want.Values {
+					nearlyValue(t, got.Values[i], v)
+				}
+			}
+		})
+	}
+}

@@ -126,6 +126,10 @@ class Paddle(plumb_subject.Adapter):
     def gradients_of(self, values, wanted, cotangents, create_graph):
         return paddle.grad(values, wanted, cotangents, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
+    def gap(self, e):
+        # A function of C may go on after an exception, which is told as the cause of another.
+        return super().gap(e) or isinstance(e, SystemError) and isinstance(e.__cause__, self.forms)
+
     # What the calls of the table use.
 
     def pair(self, *values):
@@ -187,6 +191,13 @@ class Paddle(plumb_subject.Adapter):
     def along(self, t, dim, index):
         """Returns what indexes one dimension alone."""
         return (slice(None),) * (dim % max(len(t.shape), 1)) + (index,)
+
+    def swapped(self, t, dim0, dim1):
+        """Returns the order of the dimensions with two of them swapped."""
+        order = list(range(len(t.shape)))
+        if order or dim0 not in (0, -1) or dim1 not in (0, -1):
+            order[dim0], order[dim1] = order[dim1], order[dim0]
+        return order
 
     def place(self, index):
         """Returns an index; one that is a list of others is a tuple for PyTorch."""

@@ -160,6 +160,7 @@ class TensorFlow(plumb_subject.Adapter):
 
     def number(self, v, like):
         """Returns a number, or a tensor of one, in the dtype of a tensor."""
+        v = (int if like.dtype.is_integer else bool)(v) if isinstance(v, float) and math.isfinite(v) and not (like.dtype.is_floating or like.dtype.is_complex) else v
         return tf.cast(v, like.dtype) if self.is_tensor(v) else tf.constant(v, like.dtype)
 
     def floating(self, dtype):
