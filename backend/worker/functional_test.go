@@ -118,7 +118,7 @@ func TestWordsOfTables(t *testing.T) {
 	for i := range whole.Len() {
 		whole.Set(i, complex(float64(i), 0))
 	}
-	x := f32([]int{2, 2, 3}, 1, -2, 3, 0.5, 2, -1, 4, 5, -6, 7, 0, 8)
+	x, index := f32([]int{2, 2, 3}, 1, -2, 3, 0.5, 2, -1, 4, 5, -6, 7, 0, 8), tensor.New(tensor.I64, 1, 2, 3)
 	given := func() *builder { return new(builder).in("x", x, false).in("n", whole, false) }
 	for name, programs := range map[string][]*builder{
 		"tensorflow": {
@@ -138,6 +138,10 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "operator.eq", 2.0, ref("x")).call("l", "operator.ne", 2.0, ref("x")).call("m", "operator.lt", 2.0, ref("x")).call("o", "operator.ge", 2.0, ref("x")),
 			given().call("y", "torch.clamp_min", ref("x"), 1.0).call("z", "torch.clamp_max", ref("y"), 4.0).call("v", "torch.clamp_max", ref("z"), ref("x")).call("w", "torch.clamp_min", ref("x"), ref("v")),
 			given().call("y", "torch.constant_pad_nd", ref("x"), program.List{int64(1), int64(0)}, 1.5),
+		},
+		"oneflow": {
+			given().call("y", "torch.broadcast_to", ref("x")).kw("size", program.List{int64(2), int64(2), int64(2), int64(3)}),
+			given().in("i", index, false).call("y", "Tensor.clone", ref("x")).call("z", "Tensor.scatter_", ref("y"), int64(0), ref("i")).kw("value", 2.5),
 		},
 		"paddle": {
 			given().call("y", "torch.mul", ref("x"), 2.0).call("z", "Tensor.detach_", ref("y")).call("v", "torch.transpose", ref("z"), int64(0), int64(-1)),
