@@ -119,11 +119,16 @@ func TestWordsOfTables(t *testing.T) {
 		whole.Set(i, complex(float64(i), 0))
 	}
 	x, index := f32([]int{2, 2, 3}, 1, -2, 3, 0.5, 2, -1, 4, 5, -6, 7, 0, 8), tensor.New(tensor.I64, 1, 2, 3)
+	hermitian := tensor.New(tensor.C64, 2, 2)
+	for i, v := range []complex128{2, 1i, -1i, 3} {
+		hermitian.Set(i, v)
+	}
 	given := func() *builder { return new(builder).in("x", x, false).in("n", whole, false) }
 	for name, programs := range map[string][]*builder{
 		"tensorflow": {
 			given().call("y", "Tensor.clone", ref("n")).call("s", "operator.setitem", ref("y"), int64(0), 1.5).call("z", "torch.add", ref("y"), int64(0)),
 			given().call("y", "torch.constant_pad_nd", ref("n"), program.List{int64(1), int64(0)}, 1.5),
+			new(builder).in("h", hermitian, false).call("y", "torch.linalg.eigvalsh", ref("h")),
 			given().call("y", "torch.dsplit", ref("x"), program.List{int64(1), int64(2)}),
 			given().call("y", "torch.hsplit", ref("x"), program.List{int64(1)}),
 			given().call("y", "torch.vsplit", ref("x"), program.List{int64(1)}),
