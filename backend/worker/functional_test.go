@@ -164,3 +164,14 @@ func TestWordsOfTables(t *testing.T) {
 		})
 	}
 }
+
+// TestScalarsAreDrawn: a size without dimensions is one, not none.
+func TestScalarsAreDrawn(t *testing.T) {
+	w := framework(t, "mindspore", "mindspore")
+	for _, target := range []string{"torch.rand", "torch.randn"} {
+		out := runOK(t, w, new(builder).call("y", target, program.List{}))
+		if n := out.Values[0].Tensor.Dim(); n != 0 {
+			t.Errorf("%s of no dimensions has %d", target, n)
+		}
+	}
+}

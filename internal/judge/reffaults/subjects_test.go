@@ -3,6 +3,8 @@ package reffaults
 import (
 	"testing"
 
+	"plumb/internal/judge/verdict"
+	"plumb/ops"
 	"plumb/program"
 )
 
@@ -24,6 +26,22 @@ func TestReadSubject(t *testing.T) {
 	for _, bad := range []string{`{`, `{"faults": [{"unheard": 1}]}`, `{"faults": [{"versions": "x 2"}]}`, `{"faults": [{"versions": "x", "dtype": "float65"}]}`} {
 		if _, err := readSubject("x", []byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
+		}
+	}
+}
+
+// TestSubjectsNameFunctions: a row's operator is the last part of a public name,
+// by which calls are known; an id such as linalg_pinv is none.
+func TestSubjectsNameFunctions(t *testing.T) {
+	known := map[string]bool{}
+	for _, d := range ops.Table().Defs() {
+		for _, name := range d.Names {
+			known[verdict.OperatorName(name)] = true
+		}
+	}
+	for _, f := range Subjects {
+		if !known[verdict.OperatorName(f.Target)] || verdict.OperatorName(f.Target) != verdict.OperatorName("."+f.Target) {
+			t.Errorf("%s: no public name ends with %s", f.Reference, f.Target)
 		}
 	}
 }
