@@ -51,7 +51,7 @@ func (c *Call) ExecuteInto(get func(result int, m Meta) *tensor.Tensor) (out []*
 	single := &struct {
 		Run
 		out [1]*tensor.Tensor
-	}{Run: Run{Args: c.Args, Key: c.Key}}
+	}{Run: Run{Args: c.Args, Key: c.Key, Limit: c.Limit}}
 	run := &single.Run
 	if run.Out = single.out[:]; len(metas) != 1 {
 		run.Out = make([]*tensor.Tensor, len(metas))

@@ -48,6 +48,8 @@ type Run struct {
 	Scratch []byte
 	State   any    // what the kernel's State made
 	Key     uint64 // of the random stream; see Random
+	// Limit is that of the call, for what a kernel calls in its turn: see Call.
+	Limit int
 	// Done, where it is not nil, is told by a kernel that Reports of each range
 	// of elements of the first result, in the order of memory, once it changes
 	// them no more; the ranges make up the result. Calls may be concurrent.

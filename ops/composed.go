@@ -50,7 +50,7 @@ func (f rule) infer(a op.Args) ([]op.Meta, error) {
 
 // run is the kernel that follows the rule.
 func (f rule) run(c *op.Run) error {
-	v, err := f.apply(compositionTable().Executor(), c.Args)
+	v, err := f.apply(compositionTable().ExecutorWithin(c.Limit), c.Args)
 	if err != nil {
 		return err
 	}

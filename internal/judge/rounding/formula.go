@@ -15,6 +15,7 @@ func (c *applied) formula() []*state {
 		c.forget(since, func(*tensor.Tensor) bool { return false })
 	}()
 	c.silent = true
+	defer c.room(elements(slices.Concat(c.call.Args.AllValues(), c.out)))()
 	var states []*state
 	err := op.Catch(func() {
 		for _, v := range c.call.Def.Formula(c.Builder(), c.call.Args) {

@@ -71,6 +71,24 @@ func TestBoundsOfWrittenNumbers(t *testing.T) {
 	}
 }
 
+// TestBoundsTakeLittleMemory: a formula, or a kernel that is made of others, may pair all
+// elements of a row, many times as many as it is given: then there is no bound.
+func TestBoundsTakeLittleMemory(t *testing.T) {
+	const scanned = "x = tensor((%d, 256), torch.float32, normal(0.0, 1.0, key=1), requires_grad=True)\ny = torch.logcumsumexp(x, 1)\nz = torch.sum(y)\nz.backward()\n"
+	const labelled = "x = tensor((1, %d), torch.float32, normal(0.0, 1.0, key=1), requires_grad=True)\nt = tensor((1, %[1]d), torch.int64, integer(0, 9, key=2))\ny = torch.nn.functional.multilabel_margin_loss(x, t)\ny.backward()\n"
+	for _, c := range []struct {
+		calls        string
+		n            int
+		value, slope bool
+	}{{scanned, 16, true, true}, {scanned, 512, true, false}, {labelled, 60, true, true}, {labelled, 6000, false, false}} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, fmt.Sprintf(c.calls, c.n))), true)
+		slope := b.Slots[backend.Place{Part: backend.PartGrad, Owner: "x"}] != nil
+		if value := b.Values[0].Bound != nil; value != c.value || slope != c.slope {
+			t.Errorf("%d: bounds of the value %t and the gradient %t, want %t, %t in\n%s", c.n, value, slope, c.value, c.slope, c.calls)
+		}
+	}
+}
+
 // TestBoundsOfResampling: the weights of a dimension are written as a matrix, unless that
 // is a large one: of thousands of pixels it would take all memory.
 func TestBoundsOfResampling(t *testing.T) {

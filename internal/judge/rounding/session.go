@@ -31,6 +31,8 @@ type errorSession struct {
 	unit   float64
 	silent bool                    // inside a Formula: nothing is recorded for differentiation
 	made   []*tensor.Tensor        // those of states, in their order
+	held   int                     // the elements of made
+	most   int                     // how many may be held; 0: any number
 	poles  map[*tensor.Tensor]bool // results whose gradient is infinite or NaN
 }
 
@@ -66,6 +68,9 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 		return call.Parts(s.Builder())
 	}
 	session := eager.New(s.table)
+	if err := s.restrict(session, call); err != nil {
+		return nil, err
+	}
 	var out []op.Value
 	err := session.Recording(!s.silent, func() (err error) {
 		out, err = session.Execute(call)
@@ -104,6 +109,7 @@ func (s *errorSession) Backward(values, cotangents []op.Value, create bool, inpu
 	silent, since := s.silent, len(s.made)
 	defer func() { s.silent = silent }()
 	s.silent = silent || !create
+	defer s.room(s.held)()
 	tape := s.tape
 	for i := range slices.Backward(tape) {
 		s.notePoles(&tape[i], cot)
@@ -161,6 +167,7 @@ func (s *errorSession) of(v op.Value) *state {
 func (s *errorSession) set(t *tensor.Tensor, st *state) {
 	s.states[t] = st
 	s.made = append(s.made, t)
+	s.held += t.Len()
 }
 
 // forget lets go what is known of the tensors made since there were so many, but
@@ -171,6 +178,7 @@ func (s *errorSession) forget(since int, needed func(t *tensor.Tensor) bool) {
 			return false
 		}
 		delete(s.states, t)
+		s.held -= t.Len()
 		return true
 	})
 	s.made = s.made[:since+len(kept)]
