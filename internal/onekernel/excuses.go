@@ -19,6 +19,7 @@ var excuses = []struct {
 	holds func(*Session, *result) bool
 }{
 	{"tolerated", func(_ *Session, r *result) bool { return r.tolerated() }},
+	{"product", (*Session).product},
 	{"overflows", (*Session).overflows},
 	{"detached", func(_ *Session, r *result) bool { return r.emptyDetached() }},
 	{"unbounded", func(_ *Session, r *result) bool { return r.unbounded() }},
@@ -80,9 +81,46 @@ func (r *result) tolerated() bool {
 
 // intolerable is the first difference that is beyond that, -1 for none.
 func (r *result) intolerable() int {
-	return slices.IndexFunc(r.verdict.Differences, func(d verdict.Difference) bool {
-		return d.Diff.Rule != compare.Distance || !(float64(d.Diff.WorstRatio) <= r.slack) && !r.rounding(&d)
+	return slices.IndexFunc(r.verdict.Differences, func(d verdict.Difference) bool { return !r.tolerable(&d) })
+}
+
+func (r *result) tolerable(d *verdict.Difference) bool {
+	return d.Diff.Rule == compare.Distance && (float64(d.Diff.WorstRatio) <= r.slack || r.rounding(d))
+}
+
+// product reports whether all that is beyond its limit are elements of a product of matrices
+// or a convolution, or of their gradients, none off by more than the largest of them may be:
+// the errors of fast algorithms (Strassen's, Winograd's, by Fourier transforms) are bounded by
+// norms, not by element (Higham, Accuracy and Stability, §23.2), and whole numbers are as
+// others there. In a half dtype each is rounded at last.
+func (s *Session) product(r *result) bool {
+	if half(r.DType) || r.tolerated() || !s.contracts && (s.traced == nil || !s.traced.contracts(r.program)) {
+		return false
+	}
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		if r.tolerable(&d) {
+			return false
+		}
+		l, most := &d.Limit, 0.0
+		switch want := verdict.At(r.ref, d.Where); {
+		case d.Diff.Rule != compare.Distance || !want.DType().IsFloat():
+			return true
+		case l.Error != nil && (l.Terms != nil || d.Where.Part == backend.PartGrad):
+			most = float64(l.Unit) * max(compare.Largest(l.Error), float64(l.Count)*s.factors(r))
+		case l.Reason == compare.NothingRounds && d.Where.Part == backend.PartValue:
+			most = compare.Roundoff(want.DType()) * s.factors(r)
+		}
+		return !(float64(d.Diff.MaxAbs) <= 2*r.slack*most)
 	})
+}
+
+// factors is the product of the largest elements of the two factors, where they are the first
+// arguments: in no result need they meet. 0 where the reference computes on the way to them.
+func (s *Session) factors(r *result) float64 {
+	if in := r.program.Inputs; len(in) >= 2 && (s.contracts || s.traced.single(r.program)) {
+		return compare.Largest(in[0].Materialize()) * compare.Largest(in[1].Materialize())
+	}
+	return 0
 }
 
 // roundings is how many units in the last place of a gradient's largest element any

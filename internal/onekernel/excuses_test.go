@@ -51,7 +51,7 @@ func misalignedBy(rule compare.Rule, ratio float64, part backend.Part, regime Re
 // none holds for a wrong kernel that is like it.
 func TestExcuses(t *testing.T) {
 	const value, grad = backend.PartValue, backend.PartGrad
-	pointwise, rows := &Session{pointwise: true}, &Session{}
+	pointwise, rows, products := &Session{pointwise: true}, &Session{}, &Session{contracts: true}
 	shown := map[string]bool{}
 	x := vector(-150, -120, -100, 1)
 	sat := vector(0, 0, 0, 1)
@@ -68,6 +68,21 @@ func TestExcuses(t *testing.T) {
 		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
 		return r
 	}
+	product := func(part backend.Part, most float64) *result {
+		r := misalignedBy(compare.Distance, 1e30, part, ZeroRows, x, vector(0, 0, 0, 9), vector(3e-7, 0, 0, 9))
+		d := &r.verdict.Differences[0]
+		d.Diff.MaxAbs = compare.Number(most)
+		d.Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(0, 0, 0, 18), Terms: vector(0, 0, 0, 9)}
+		return r
+	}
+	apart := product(value, 1.5e-5) // the largest elements of the factors meet in no result
+	apart.verdict.Differences[0].Limit.Error, apart.verdict.Differences[0].Limit.Count = vector(0, 0, 0, 1e-3), 2
+	apart.program.Inputs = slices.Repeat(apart.program.Inputs, 2)
+	whole := product(value, 1.5e-5)
+	whole.verdict.Differences[0].Limit = compare.Exactly(compare.NothingRounds)
+	whole.program.Inputs = apart.program.Inputs
+	inHalf := product(value, 3e-7)
+	inHalf.DType = tensor.F16
 	for _, c := range []struct {
 		excuse, what string
 		s            *Session
@@ -79,6 +94,15 @@ func TestExcuses(t *testing.T) {
 		{"", "a gradient off by more", rows, offBy(6e-7)},
 		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
 		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
+
+		{"product", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
+		{"product", "one of factors whose largest elements do not meet", products, apart},
+		{"", "off by more than the largest element may be", products, product(value, 2e-5)},
+		{"product", "the gradient of a product", products, product(grad, 1.5e-5)},
+		{"product", "a product of whole numbers", products, whole},
+		{"", "a product of whole numbers, its factors unknown", rows, whole},
+		{"", "a product in half", products, inHalf},
+		{"", "a sum", rows, product(value, 3e-7)},
 
 		{"overflows", "a sum of the largest numbers", rows, far(value, Extremes)},
 		{"overflows", "an infinity among them", rows, misalignedBy(compare.NonFinite, inf, value, Extremes, x, sat, vector(0, 0, inf, 1))},

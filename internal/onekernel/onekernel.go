@@ -178,6 +178,7 @@ type Session struct {
 	params    []string // of the reference, by which the kernel's are known; nil where their order tells
 	traced    *traced
 	pointwise bool      // the reference is a function of each element
+	contracts bool      // it is a product of matrices, or a convolution
 	told      described // by the kernel's process
 	refTold   described // by the reference's
 	outcomes  []*result
@@ -311,7 +312,7 @@ func (s *Session) open(ctx context.Context) error {
 				literal.Takes = append(literal.Takes, *name)
 			}
 		}
-		s.pointwise = literal.Def.ScalarFunction()
+		s.pointwise, s.contracts = literal.Def.ScalarFunction(), literal.Def.Traits.Has(op.Contraction)
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {

@@ -245,20 +245,38 @@ func (t *traced) keysOf(p *program.Program) (key, wide string) {
 
 // pointwise reports whether a case's call is traced to functions of single elements alone.
 func (t *traced) pointwise(p *program.Program) bool {
+	r := t.recorded(p)
+	return r != nil && !r.calls(func(d *op.Def) bool { return d == nil || !d.ScalarFunction() })
+}
+
+// contracts reports whether it is traced to a product of matrices or a convolution, among others.
+func (t *traced) contracts(p *program.Program) bool {
+	r := t.recorded(p)
+	return r != nil && r.calls(func(d *op.Def) bool { return d != nil && d.Traits.Has(op.Contraction) })
+}
+
+// single reports whether it is traced to a single call.
+func (t *traced) single(p *program.Program) bool {
+	r := t.recorded(p)
+	return r != nil && len(r.program.Calls) == 1
+}
+
+func (t *traced) recorded(p *program.Program) *recording {
 	key, _ := t.keysOf(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.known[key]
-	if r == nil {
-		return false
-	}
-	for i := range r.program.Calls {
-		defs := ops.Table().Lookup(r.program.Calls[i].Target)
-		if len(defs) == 0 || !defs[0].ScalarFunction() {
-			return false
+	return t.known[key]
+}
+
+// calls reports whether a traced call is of such an operator, nil for one that is unknown.
+func (r *recording) calls(such func(*op.Def) bool) bool {
+	return slices.ContainsFunc(r.program.Calls, func(c program.Call) bool {
+		defs := ops.Table().Lookup(c.Target)
+		if len(defs) == 0 {
+			return such(nil)
 		}
-	}
-	return true
+		return such(defs[0])
+	})
 }
 
 // learn asks the reference what it calls for a case, so that its bounds are known,
