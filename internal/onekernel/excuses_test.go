@@ -75,6 +75,12 @@ func TestExcuses(t *testing.T) {
 		d.Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(0, 0, 0, 18), Terms: vector(0, 0, 0, 9)}
 		return r
 	}
+	old := &Session{info: "torch 1.13.0a0"}
+	unwritten := func(part backend.Part, calls string, cotangents Layout) *result {
+		r := misalignedBy(compare.NonFinite, inf, part, Usual, x, sat, vector(8e37, inf, inf, 8e37))
+		r.seen.Operators, r.Cotangents = []string{calls}, cotangents
+		return r
+	}
 	apart := product(value, 1.5e-5) // the largest elements of the factors meet in no result
 	apart.verdict.Differences[0].Limit.Error, apart.verdict.Differences[0].Limit.Count = vector(0, 0, 0, 1e-3), 2
 	apart.program.Inputs = slices.Repeat(apart.program.Inputs, 2)
@@ -154,6 +160,17 @@ func TestExcuses(t *testing.T) {
 		{"", "the gradient of another element", rows, chosen(vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(0, 0, 5, 4))},
 		{"", "the gradient of both of them", rows, chosen(vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(4, 4, 5, 0))},
 		{"", "the gradient of another one, which the reference does not choose", rows, misalignedBy(compare.Distance, 1e6, grad, Ties, vector(1, 1, 2, 3), vector(0, 4, 5, 0), vector(4, 0, 5, 0))},
+
+		{"framework", "the gradient of PyTorch 1.13's own gelu", old, unwritten(grad, "aten::gelu", Transposed)},
+		{"", "that of 2.0", rows, unwritten(grad, "aten::gelu", Transposed)},
+		{"", "of a contiguous cotangent", old, unwritten(grad, "aten::gelu", "")},
+		{"", "of another operator", old, unwritten(grad, "aten::mul", Transposed)},
+		{"", "that the kernel states itself", old, func() *result {
+			r := unwritten(grad, "aten::gelu", Transposed)
+			r.seen.Formulas = true
+			return r
+		}()},
+		{"", "its value", old, unwritten(value, "aten::gelu", Transposed)},
 
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
