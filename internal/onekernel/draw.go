@@ -406,6 +406,8 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	case !of.free():
 	case c.Regime == Cancelling:
 		in.Fill = cancelling(in, c.keyOf(k), k == c.sig.firstFree())
+	case c.Regime == Large && c.rises():
+		in.Fill = rising(in)
 	case c.Regime == NonFinite && !c.strikes(k):
 		in.Fill.Special = 0
 	}
@@ -420,6 +422,15 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	}
 	in.RequiresGrad = c.Grad && in.DType.IsDifferentiable() && !of.NoGrad
 	return in, nil
+}
+
+// rises reports whether the rows of a case of Large rise, as the later one of the first
+// draws does, so that each block of a row has a larger maximum than those before it.
+func (c *Case) rises() bool {
+	if c.Index < 2*len(first) {
+		return c.Index%len(first) > len(first)/2
+	}
+	return c.Key&1 == 1
 }
 
 // strikes reports whether input k of a case of NonFinite has NaN and infinities: one of

@@ -148,6 +148,25 @@ func TestRoundSizes(t *testing.T) {
 	t.Error("none of the first ten calls has multiples of 8 alone")
 }
 
+// TestRowsRise: of the first calls with large magnitudes one has rows that rise by far more
+// than exp can be of, over several blocks, and one has not.
+func TestRowsRise(t *testing.T) {
+	seen := map[bool]bool{}
+	for _, c := range cases(t, makerOf(t, "x: float[B,N]", tensor.F32), len(first)) {
+		if n := c.Sizes["N"]; c.Regime == Large && n > 128 {
+			x := c.program.Inputs[0].Materialize()
+			rises := x.Float(n-1)-x.Float(63) > 100
+			for i := 1; i < n; i++ {
+				rises = rises && x.Float(i-1) <= x.Float(i)
+			}
+			seen[rises] = true
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("rows of large magnitudes rise, or do not: %v, want both", seen)
+	}
+}
+
 // TestBothHalvesOfTheFirstDraws: in two rounds the first dtype has each of them.
 func TestBothHalvesOfTheFirstDraws(t *testing.T) {
 	seen := map[step]bool{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
@@ -25,6 +26,25 @@ func cancelling(in *program.Input, key uint64, signed bool) program.Fill {
 		for i := range data.Len() {
 			if 2*(i%n) >= n {
 				data.Set(i, -data.At(i))
+			}
+		}
+	}
+	return program.Fill{Dist: program.Literal, Data: data}
+}
+
+// rising returns what an input is filled with, each row in ascending order.
+func rising(in *program.Input) program.Fill {
+	drawn := program.Input{DType: in.DType, Shape: in.Shape, Fill: in.Fill}
+	data := drawn.Materialize()
+	if width := len(in.Shape) - 1; width >= 0 {
+		row := make([]float64, in.Shape[width])
+		for at := 0; at < data.Len(); at += len(row) {
+			for i := range row {
+				row[i] = data.Float(at + i)
+			}
+			slices.Sort(row)
+			for i, v := range row {
+				data.Set(at+i, complex(v, 0))
 			}
 		}
 	}

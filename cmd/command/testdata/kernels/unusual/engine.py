@@ -64,6 +64,12 @@ def ring_write_clamped(ring, new, position):
     return out
 
 
+def softmax_first_block(x):
+    """The maximum is that of the first 128 elements."""
+    e = (x - x[..., :128].amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
 def hinge_pairs_twice(x):
     """Each pair once and doubled, without the diagonal."""
     i, j = torch.triu_indices(x.shape[1], x.shape[1], 1)
