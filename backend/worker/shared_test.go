@@ -4,6 +4,10 @@ package worker
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 
 	"plumb/backend"
@@ -140,5 +144,35 @@ func TestRunUninitialized(t *testing.T) {
 	}
 	if !ints.SameBits(want[1].Values[0].Tensor) || floats.SameBits(want[1].Values[1].Tensor) {
 		t.Error("integers are others, or floats are drawn")
+	}
+}
+
+// TestMappingIsKept asks about a large case and then about a small one: the worker
+// still maps all of the region, whose pages it would have to touch anew.
+func TestMappingIsKept(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it reads /proc")
+	}
+	w := torch(t)
+	for _, n := range []int{20 << 20, 16} {
+		b := new(builder).drawn("x", false, tensor.F32, nil, n).call("y", "torch.numel", program.Ref("x"))
+		if _, err := w.RunShared(t.Context(), []*backend.Job{{Program: &b.p}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Release()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", w.proc.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := uint64(0)
+	for line := range strings.Lines(string(maps)) {
+		var from, to uint64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err == nil && strings.Contains(line, "memfd:plumb") {
+			most = max(most, to-from)
+		}
+	}
+	if all := len(w.mem.bytes); all <= keepMemory || most < uint64(all) {
+		t.Errorf("the worker maps %d bytes of %d", most, all)
 	}
 }

@@ -19,7 +19,7 @@ REQUESTS, REPLIES, MEMORY = 3, 4, 5
 ROOM = 1 << 16  # for descriptors that are out of the way
 FAULT = 70
 ALIGN = 64
-KEEP = 256 << 20  # a mapping beyond this is not kept for smaller requests
+KEEP = 256 << 20  # what a large request leaves behind beyond this is given back
 
 
 class Memory:
@@ -65,11 +65,15 @@ class Memory:
         self.follow(size)
 
     def follow(self, size):
-        """Maps the region's first bytes again when that many are not, or far more are."""
-        if size <= self.size <= max(KEEP, 2 * size):
+        """Maps the region again, all that it has, when that many bytes are not mapped.
+
+        Pages of a new mapping cost nearly as much as fresh ones: it is made smaller
+        again only where address space is bounded."""
+        bounded = address_space() > 0
+        if size <= self.size and (not bounded or self.size <= max(KEEP, 2 * size)):
             return
         try:
-            self.map(size)
+            self.map(size if bounded else max(size, os.fstat(MEMORY).st_size))
         except (OSError, ValueError, OverflowError) as e:
             raise MemoryError("shared memory of %d bytes: %s" % (size, e)) from None
 
@@ -126,8 +130,13 @@ def largest_file():
     return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
+def address_space():
+    """Returns how many bytes of it the process may have; 0 for any number."""
+    return int(os.environ.get("PLUMB_WORKER_MEMORY", "0"))
+
+
 def limit_memory():
-    limit = int(os.environ.get("PLUMB_WORKER_MEMORY", "0"))
+    limit = address_space()
     if limit:
         import resource
 
