@@ -100,10 +100,6 @@ func (b *Builder) add(n *Node, layouts ...*tensor.Tensor) {
 	b.code.Nodes = append(b.code.Nodes, n)
 }
 
-// roomStep is how far apart the storages of layouts begin. They overlap:
-// nobody reads or writes their elements.
-const roomStep = 16
-
 // lay returns a layout with a storage that no other has.
 func (b *Builder) lay(m op.Meta) *tensor.Tensor {
 	strides := m.Strides
@@ -112,7 +108,7 @@ func (b *Builder) lay(m op.Meta) *tensor.Tensor {
 	}
 	size := tensor.Extent(m.Shape, strides) * m.DType.Size()
 	if size > len(b.room) {
-		b.room = tensor.Unset(tensor.U8, []int{max(2*size, 1<<14)}, nil).Storage()
+		b.room = roomFor(size)
 	}
 	t, err := tensor.FromBytes(m.DType, m.Shape, strides, 0, b.room[:size:size])
 	if err != nil {

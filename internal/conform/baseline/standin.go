@@ -196,10 +196,14 @@ func mapped(o *backend.Outcome, calls int, f func(place string, t *tensor.Tensor
 	return out
 }
 
-// detach gives the variants inputs and outcomes of their own: those that they
-// have lie in memory that the next run of the reference writes to.
-func detach(ways []*way) {
+// detach gives the variants that are not asked about again inputs and outcomes of
+// their own: those that they have lie in memory that the next run of the reference
+// writes to.
+func detach(ways []*way, asked map[*way]*wider) {
 	for _, w := range ways {
+		if asked[w] != nil && w.outcome.Status != backend.OK {
+			continue // its inputs are drawn again
+		}
 		for i, t := range w.job.Inputs {
 			w.job.Inputs[i] = copyOf(t)
 		}
@@ -225,7 +229,7 @@ func (l *genLane) substitute(ctx context.Context, ways []*way) error {
 	if len(asked) == 0 || l.judged == nil {
 		return nil
 	}
-	detach(ways)
+	detach(ways, asked)
 	for _, w := range ways {
 		if in := asked[w]; in != nil {
 			if err := l.substituteOne(ctx, w, in); err != nil {
@@ -270,6 +274,9 @@ func withoutCotangents(job *backend.Job) *backend.Job {
 // substituteLike asks for results of the dtypes and shapes that like tells.
 func (l *genLane) substituteLike(ctx context.Context, w *way, in *wider, like func(context.Context, *backend.Job) (*backend.Outcome, error)) (done bool, err error) {
 	job := backend.NewJob(w.Program)
+	if w.outcome.Status != backend.OK {
+		w.job = job
+	}
 	known, err := like(ctx, job)
 	if err != nil || known.Status != backend.OK {
 		return false, err
