@@ -19,9 +19,11 @@ func memoryFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "plumb"), nil
 }
 
-// trim gives back the pages that a large case has touched.
+// trim gives back the pages that a large case has touched, where there are more than
+// are kept.
 func (m *memory) trim() {
-	if info, err := m.file.Stat(); err == nil && info.Size() > keepMemory { // the worker may have made it larger
-		unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, keepMemory, info.Size()-keepMemory)
+	var s unix.Stat_t
+	if unix.Fstat(int(m.file.Fd()), &s) == nil && s.Blocks*512 > keepMemory && s.Size > keepMemory { // the worker may have made it larger
+		unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, keepMemory, s.Size-keepMemory)
 	}
 }
