@@ -289,6 +289,16 @@ var definitions = map[string]definition{
 		}
 		return [][]float64{out}
 	},
+	"spmm": func(c *computed) [][]float64 {
+		rows, across, inner := c.size("input")[0], c.size("mat2")[1], c.size("mat2")[0]
+		out := make([]float64, rows*across)
+		for i := range out {
+			for k := range inner {
+				out[i] += c.at("input", i/across, k) * c.at("mat2", k, i%across)
+			}
+		}
+		return [][]float64{out}
+	},
 	"apply_penalty": func(c *computed) [][]float64 {
 		s, ends := c.size("logits"), c.numbers("p_cumsum_seq_len")
 		out := make([]float64, s[0]*s[1])
