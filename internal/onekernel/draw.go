@@ -132,6 +132,10 @@ func (c *Case) most() int {
 // attempts is how often a case is drawn until one is legal.
 const attempts = 24
 
+// redrawn is how often an operator's literal is asked for one that has rows: nothing of them
+// shows in a tensor without.
+const redrawn = 16
+
 // Promises narrow what is drawn to what a kernel claims.
 type Promises struct {
 	DTypes               []tensor.DType
@@ -228,7 +232,13 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	if m.form != nil {
 		return c, m.form.size(c, src, s, i, try, m)
 	}
+	shown := i < 2*len(first) && s.regime != Usual && s.size != 1 // among the first, in rows
 	sig, err := m.signature(src, dt)
+	for range redrawn {
+		if err == nil && shown && !sig.rows() {
+			sig, err = m.signature(src, dt)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -247,8 +257,12 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	} else if i >= tenth && try <= 4 && src.Index(3) == 0 {
 		second = src.Index(len(symbols))
 	}
+	least := int64(1)
+	if shown {
+		least = 2
+	}
 	for k, name := range symbols {
-		n := int(src.Int(1, 6))
+		n := int(src.Int(least, 6))
 		switch {
 		case s.size == long && k != focus:
 			n = 1

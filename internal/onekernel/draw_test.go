@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plumb/backend"
+	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -164,6 +165,24 @@ func TestRowsRise(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("rows of large magnitudes rise, or do not: %v, want both", seen)
+	}
+}
+
+// TestFirstDrawsHaveRows: what is special about the elements of an operator's first calls
+// shows in rows, not in a tensor without dimensions or where all other sizes are 1.
+func TestFirstDrawsHaveRows(t *testing.T) {
+	defs := ops.Table().Lookup("torch.log_softmax")
+	literal := &Literal{Table: ops.Table(), Def: defs[0], Target: "torch.log_softmax"}
+	m := &maker{target: literal.Target, promises: Promises{DTypes: []tensor.DType{tensor.F32}}, signature: literal.Draw}
+	for m.seed = range 20 {
+		for _, c := range cases(t, m, len(first)) {
+			if c.Regime == Usual || first[c.Index].size == 1 {
+				continue
+			}
+			if shape := c.program.Inputs[0].Shape; len(shape) == 0 || slices.Min(shape) < 2 && first[c.Index].size != long {
+				t.Errorf("seed %d, call %d, %s: shape %v", m.seed, c.Index, c.Regime, shape)
+			}
+		}
 	}
 }
 

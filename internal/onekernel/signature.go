@@ -63,6 +63,12 @@ func (sig *Signature) firstFree() int {
 	return slices.IndexFunc(sig.Inputs, func(in Input) bool { return in.free() })
 }
 
+// rows reports whether it has a free input, and the first one has dimensions, none of which is always 1.
+func (sig *Signature) rows() bool {
+	k := sig.firstFree()
+	return k >= 0 && len(sig.Inputs[k].Dims) > 0 && !slices.ContainsFunc(sig.Inputs[k].Dims, func(d Size) bool { return len(d.Symbols) == 0 && d.At(nil) == 1 })
+}
+
 // free reports whether any finite numbers make sense as elements.
 func (in *Input) free() bool { return in.isFloat() && !in.Bounded && in.Literal == nil }
 
