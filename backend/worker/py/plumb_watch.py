@@ -7,6 +7,7 @@ import builtins
 import contextlib
 import ctypes
 import datetime
+import functools
 import gc
 import os
 import random
@@ -417,9 +418,14 @@ def of_libc(library):
     return not name or os.path.basename(str(name)).startswith("libc.")
 
 
+@functools.lru_cache(None)  # every call looks at all modules
+def here(place):
+    return os.path.dirname(os.path.realpath(place)) == HERE
+
+
 def ours(module):
     place = getattr(module, "__dict__", {}).get("__file__")
-    return isinstance(place, str) and os.path.dirname(os.path.realpath(place)) == HERE
+    return type(place) is str and here(place)
 
 
 def functions():
