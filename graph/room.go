@@ -20,15 +20,15 @@ var shared struct {
 	room []byte
 }
 
-// roomFor returns addresses for storages of up to so many bytes. They are no builder's
-// twice: it asks again when it needs more than is left of what it was given, up to the
-// end of all.
+// roomFor returns addresses for storages of up to so many bytes, at least twice as many,
+// so that they are no builder's twice: it asks again when it needs more than is left of
+// what it was given, which is more than half.
 func roomFor(size int) []byte {
 	if size >= leastRoom {
 		shared.Lock()
 		defer shared.Unlock()
-		if len(shared.room) < size {
-			shared.room = addresses(2 * size)
+		if len(shared.room) < 2*size {
+			shared.room = addresses(4 * size)
 		}
 		if shared.room != nil {
 			return shared.room

@@ -13,7 +13,7 @@ import (
 func TestLayouts(t *testing.T) {
 	b := NewBuilder(nil, "layouts")
 	var all []*tensor.Tensor
-	for _, n := range []int{4, 3 << 20, 5, 40 << 20, 3 << 20, 1 << 30, 7, 3 << 29} {
+	for _, n := range []int{4, 3 << 20, 5, 40 << 20, 3 << 20, 1 << 30, 7, 3 << 29, 4<<30 - 8} {
 		all = append(all, b.Input("x", op.Meta{DType: tensor.U8, Shape: []int{n}}).Layout())
 	}
 	for i, x := range all {
