@@ -74,12 +74,13 @@ func (b *Backend) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend
 	var gradients []*gradient
 	var next []*backend.Job
 	for i, job := range jobs {
-		if !job.Program.Differentiates() || !outs[i].ForwardOnly || outs[i].Status != backend.OK {
+		whole := asks(job.Program) && outs[i].Status == backend.Unsupported
+		if !whole && (!job.Program.Differentiates() || !outs[i].ForwardOnly || outs[i].Status != backend.OK) {
 			continue
 		}
-		g, err := b.gradient(ctx, job)
+		g, err := b.gradient(ctx, job, whole)
 		if err != nil {
-			outs[i].NoGradients = err.Error()
+			lacks(outs[i], whole, err.Error())
 			continue
 		}
 		of, gradients, next = append(of, i), append(gradients, g), append(next, g.job)
@@ -103,9 +104,12 @@ func (g *gradient) into(out, found *backend.Outcome) {
 	out.Elapsed, out.CPU = out.Elapsed+found.Elapsed, out.CPU+found.CPU
 	switch found.Status {
 	case backend.Unsupported:
-		out.NoGradients = found.Message
+		lacks(out, g.returned != nil, found.Message)
 	case backend.OK:
 		out.ForwardOnly, out.Derived = false, true
+		if g.returned != nil {
+			out.Status, out.Message, out.Call, out.Values = backend.OK, "", 0, g.values(g.returned, found)
+		}
 		for _, s := range g.slots {
 			out.Add(s.Place, s.tensor(found))
 		}
@@ -115,6 +119,15 @@ func (g *gradient) into(out, found *backend.Outcome) {
 			out.Message = fmt.Sprintf("in %s of the gradient: %s", g.job.Program.Calls[found.Call].Target, found.Message)
 		}
 	}
+}
+
+// lacks notes why there are no gradients, or no program that asks for them.
+func lacks(out *backend.Outcome, whole bool, why string) {
+	if whole {
+		out.Message = why
+		return
+	}
+	out.NoGradients = why
 }
 
 // index returns where the result of each call stands.

@@ -23,6 +23,7 @@ type forward struct {
 	*native.Backend
 	lacks  string // in a target
 	raises string
+	asks   bool // it does not know calls about gradients
 }
 
 func (f *forward) Info() backend.Info {
@@ -49,6 +50,9 @@ func (f *forward) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, 
 	for i := range p.Calls {
 		if f.lacks != "" && strings.Contains(p.Calls[i].Target, f.lacks) {
 			return &backend.Outcome{Status: backend.Unsupported, Message: "no " + f.lacks, Call: i, ForwardOnly: true}, nil
+		}
+		if f.asks && (p.Calls[i].IsBackward() || slices.Contains([]string{"torch.autograd.grad", "Tensor.retain_grad", "getattr"}, p.Calls[i].Target)) {
+			return &backend.Outcome{Status: backend.Unsupported, Message: "no gradients within a program", Call: i, ForwardOnly: true}, nil
 		}
 		if f.raises != "" && strings.Contains(p.Calls[i].Target, f.raises) {
 			return &backend.Outcome{Status: backend.Raised, Message: "wrong", Call: i, ForwardOnly: true}, nil
@@ -147,6 +151,53 @@ func TestGaps(t *testing.T) {
 	if wrong := run(&forward{Backend: whole, raises: "torch.where"}); wrong.Status != backend.Raised || wrong.Call != 2 || !strings.Contains(wrong.Message, "in torch.where of the gradient: wrong") {
 		t.Errorf("%+v", wrong)
 	}
+}
+
+// TestProgramsThatAsk: a program that itself asks for gradients is one of forward calls as a
+// whole, whose values and gradients are native's.
+func TestProgramsThatAsk(t *testing.T) {
+	native := native.New(ops.Table(), nn.Modules())
+	const given = "x = tensor((3,), torch.float32, [-1.0, 2.0, 3.0], requires_grad=True)\ns = x * x\ny = torch.tanh(s)\nz = torch.sum(y)\n"
+	for name, asked := range map[string]string{
+		"steps":        "b = z.backward()\ng = x.grad\nh = torch.mul(g, 2.0)\n",
+		"second order": "g = torch.autograd.grad(z, (x, s), create_graph=True)\nh = g[0]\nr = h * h\nu = torch.sum(r)\nu.backward()\n",
+		"kept":         "k = s.retain_grad()\nb = z.backward()\ng = s.grad\n",
+		"about them":   "r = s.requires_grad\n",
+	} {
+		p, err := program.Parse("p.py", given+asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := backend.NewJob(p)
+		want, _ := native.Run(t.Context(), job)
+		for _, lacks := range []string{"tanh", ""} {
+			got, err := derived(&forward{Backend: native, lacks: lacks, asks: true}).Run(t.Context(), job)
+			switch {
+			case err != nil || want.Status != backend.OK:
+				t.Fatalf("%s: %v, %+v", name, err, want)
+			case lacks != "":
+				if got.Status != backend.Unsupported || got.Message != "no tanh" {
+					t.Errorf("%s without tanh: %s %s", name, got.Status, got.Message)
+				}
+				continue
+			case got.Status != backend.OK || got.ForwardOnly || !got.Derived || !sameValues(got.Values, want.Values):
+				t.Errorf("%s: %s %s\n%+v, want\n%+v", name, got.Status, got.Message, got.Values, want.Values)
+			}
+			if g, w := got.Grad("x"), want.Grad("x"); (g == nil) != (w == nil) || g != nil && !g.SameBits(w) {
+				t.Errorf("%s: gradient %v, want %v", name, g, w)
+			}
+		}
+	}
+	p, _ := program.Parse("p.py", given+"b = z.backward()\nw = torch.nn.functional.dropout(y, 0.5, True)\n")
+	if got, err := derived(&forward{Backend: native, asks: true}).Run(t.Context(), backend.NewJob(p)); err != nil || got.Status != backend.Unsupported || !strings.Contains(got.Message, "draws") {
+		t.Errorf("what draws: %v, %+v", err, got)
+	}
+}
+
+func sameValues(got, want []backend.Value) bool {
+	return slices.EqualFunc(got, want, func(g, w backend.Value) bool {
+		return (g.Tensor == nil) == (w.Tensor == nil) && (g.Tensor == nil || g.Tensor.SameBits(w.Tensor)) && g.Plain == w.Plain && sameValues(g.Tuple, w.Tuple)
+	})
 }
 
 // TestONNX: an engine that runs ONNX computes gradients, call by call and as one model.

@@ -3,6 +3,7 @@ package derive
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,10 @@ type gradient struct {
 	job   *backend.Job
 	slots []slot
 	calls int // of the program that is differentiated
+	// Of a program that itself asks for gradients all is in this one: what its calls
+	// returned, and where the tensors in that are. Else nil and empty.
+	returned []backend.Value
+	places   map[*tensor.Tensor]slot
 }
 
 // slot is a gradient, or a parameter after a step: the result of a call, or a
@@ -37,20 +42,27 @@ func (s slot) tensor(found *backend.Outcome) *tensor.Tensor {
 	return found.Values[s.call].Tensor
 }
 
-// gradient traces a program and writes down what its gradients follow from. The
-// error says what has no place in a program of forward calls.
-func (b *Backend) gradient(ctx context.Context, job *backend.Job) (*gradient, error) {
+// gradient traces a program and writes down what its gradients follow from, or all of it.
+// The error says what has no place in a program of forward calls.
+func (b *Backend) gradient(ctx context.Context, job *backend.Job, all bool) (*gradient, error) {
 	traced := b.in.Trace(ctx, job)
 	out := traced.Outcome()
 	if out.Status != backend.OK {
 		return nil, fmt.Errorf("the program cannot be traced: %s", out.Message)
 	}
 	w := newWriter(b.table, job.Program)
-	g := &gradient{calls: len(job.Program.Calls)}
+	g := &gradient{calls: len(job.Program.Calls), places: map[*tensor.Tensor]slot{}}
 	var wanted []backend.Slot
 	for _, s := range out.Slots {
-		if s.Part.IsGradient() || s.Part == backend.PartStep {
+		if s.Part.IsGradient() || s.Part == backend.PartStep || all && s.Part != backend.PartChange {
 			wanted = append(wanted, s)
+		}
+	}
+	ends := len(wanted)
+	if all {
+		g.returned = out.Values
+		for t := range tensorsOf(out.Values) {
+			wanted = append(wanted, backend.Slot{Tensor: t})
 		}
 	}
 	inputs, err := w.write(traced, wanted)
@@ -58,7 +70,7 @@ func (b *Backend) gradient(ctx context.Context, job *backend.Job) (*gradient, er
 		return nil, err
 	}
 	at := index(w.out)
-	for _, s := range wanted {
+	for i, s := range wanted {
 		sl := slot{s.Place, -1, s.Tensor}
 		if v := value(traced, s.Tensor); v != nil {
 			ref := w.names[v].Ref
@@ -68,10 +80,52 @@ func (b *Backend) gradient(ctx context.Context, job *backend.Job) (*gradient, er
 				sl.known = inputs[slices.IndexFunc(w.out.Inputs, func(in program.Input) bool { return in.Name == string(ref) })]
 			}
 		}
-		g.slots = append(g.slots, sl)
+		if i < ends {
+			g.slots = append(g.slots, sl)
+		} else {
+			g.places[s.Tensor] = sl
+		}
 	}
 	g.job = &backend.Job{Program: w.out, Inputs: inputs}
 	return g, nil
+}
+
+// asks reports whether a program asks for gradients, or about them, before its end.
+func asks(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		switch c.Target {
+		case "torch.autograd.grad", "Tensor.retain_grad":
+			return true
+		case "getattr":
+			name, _ := c.Args[len(c.Args)-1].(string)
+			return slices.Contains([]string{"grad", "requires_grad", "is_leaf"}, name)
+		}
+		return c.IsBackward()
+	})
+}
+
+// tensorsOf returns the tensors of values.
+func tensorsOf(values []backend.Value) map[*tensor.Tensor]bool {
+	all := map[*tensor.Tensor]bool{}
+	for _, v := range values {
+		if v.Tensor != nil {
+			all[v.Tensor] = true
+		}
+		maps.Copy(all, tensorsOf(v.Tuple))
+	}
+	return all
+}
+
+// values returns what calls returned, with the tensors that the subject has found.
+func (g *gradient) values(returned []backend.Value, found *backend.Outcome) []backend.Value {
+	out := slices.Clone(returned)
+	for i := range out {
+		if t := out[i].Tensor; t != nil {
+			out[i].Tensor = g.places[t].tensor(found)
+		}
+		out[i].Tuple = g.values(out[i].Tuple, found)
+	}
+	return out
 }
 
 // value returns what a tensor of the outcome stands for; nil for none.

@@ -12,7 +12,7 @@ PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MOST = 5000  # calls that are made once more, over all gradients of a program
 CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16"}  # methods of modules
 READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
-TOLD = ("getattr", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
+TOLD = ("getattr", "Tensor.retain_grad", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 AGAIN = "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed)."
 SAVING = frozenset("mul div pow exp log sqrt rsqrt sin cos tan tanh sigmoid abs relu gelu softmax log_softmax prod var std norm matmul mm bmm mv dot mse_loss".split())  # calls that keep tensors for their gradients
