@@ -63,6 +63,24 @@ func TestExcuses(t *testing.T) {
 		r.refSeen.Operators = []string{"aten::topk"}
 		return r
 	}
+	placed := func(calls string, x *tensor.Tensor, want, got []int) *result {
+		places := func(v []int) *tensor.Tensor {
+			t := tensor.New(tensor.I64, len(v))
+			for i, at := range v {
+				t.Set(i, complex(float64(at), 0))
+			}
+			return t
+		}
+		r := misalignedBy(compare.Distance, inf, value, Usual, x, places(want), places(got))
+		r.refSeen.Operators = []string{calls}
+		return r
+	}
+	underflown := placed("aten::topk", vector(3, -200, -300, -400), []int{0, 1}, []int{0, 2})
+	underflown.ref.Values = append(underflown.ref.Values, backend.Value{Tensor: vector(1, 0)})
+	hidden := placed("aten::topk", vector(0, 0), []int{0, 1, 2}, []int{2, 1, 0}) // of what is computed of two elements
+	hidden.program.Inputs[0].Shape, hidden.program.Inputs[0].Fill.Data = []int{1, 2}, vector(0, 0).Reshape(1, 2)
+	zeros := *hidden
+	zeros.Case = &Case{Regime: ZeroRows, DType: tensor.F32, program: hidden.program}
 	offBy := func(most float64) *result {
 		r := misalignedBy(compare.Distance, 100, grad, Usual, x, sat, sat)
 		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
@@ -171,6 +189,14 @@ func TestExcuses(t *testing.T) {
 			return r
 		}()},
 		{"", "its value", old, unwritten(value, "aten::gelu", Transposed)},
+
+		{"places", "another one of the two largest", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 1})},
+		{"", "one that is smaller", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 0})},
+		{"", "a place that is not there", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 4})},
+		{"", "of an operator that says which", rows, placed("aten::argmax", vector(2, 3, 1, 3), []int{1}, []int{3})},
+		{"places", "one that a softmax has as 0", rows, underflown},
+		{"places", "one of those computed of zeros", rows, &zeros},
+		{"", "one of those computed of any numbers", rows, hidden},
 
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
