@@ -84,7 +84,7 @@ func (r *result) displaced() bool {
 	}
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
 		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
-		return d.Where.Part != backend.PartValue || want == nil || got == nil || !want.DType().IsInt() || !slices.Equal(want.Shape(), got.Shape()) || !r.alike(want, got)
+		return d.Where.Part != backend.PartValue || d.Diff.Rule != compare.Distance || want == nil || got == nil || !want.DType().IsInt() || !slices.Equal(want.Shape(), got.Shape()) || !r.alike(want, got)
 	})
 }
 

@@ -75,6 +75,8 @@ func TestExcuses(t *testing.T) {
 		r.refSeen.Operators = []string{calls}
 		return r
 	}
+	narrow := placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 3})
+	narrow.verdict.Differences[0].Diff.Rule = compare.DType
 	underflown := placed("aten::topk", vector(3, -200, -300, -400), []int{0, 1}, []int{0, 2})
 	underflown.ref.Values = append(underflown.ref.Values, backend.Value{Tensor: vector(1, 0)})
 	hidden := placed("aten::topk", vector(0, 0), []int{0, 1, 2}, []int{2, 1, 0}) // of what is computed of two elements
@@ -192,6 +194,7 @@ func TestExcuses(t *testing.T) {
 
 		{"places", "another one of the two largest", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 1})},
 		{"", "one that is smaller", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 0})},
+		{"", "places of another dtype", rows, narrow},
 		{"", "a place that is not there", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 4})},
 		{"", "of an operator that says which", rows, placed("aten::argmax", vector(2, 3, 1, 3), []int{1}, []int{3})},
 		{"places", "one that a softmax has as 0", rows, underflown},
