@@ -97,8 +97,7 @@ func asks(p *program.Program) bool {
 		case "torch.autograd.grad", "Tensor.retain_grad":
 			return true
 		case "getattr":
-			name, _ := c.Args[len(c.Args)-1].(string)
-			return slices.Contains([]string{"grad", "requires_grad", "is_leaf"}, name)
+			return len(c.Args) == 2 && slices.Contains([]any{"grad", "requires_grad", "is_leaf"}, c.Args[1])
 		}
 		return c.IsBackward()
 	})

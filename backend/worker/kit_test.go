@@ -403,6 +403,10 @@ func TestTableMistakes(t *testing.T) {
 // TestPlain: tensors are the same with numpy and without it.
 func TestPlain(t *testing.T) { prints(t, "testdata/plain.py", "75\n") }
 
+// TestSecondGradient: whether a call keeps tensors, so that a second gradient through it is
+// refused, is as the kit says.
+func TestSecondGradient(t *testing.T) { prints(t, "testdata/secondgradient.py", "44\n") }
+
 // TestCallsOnNumPy: NumPy's dtypes equal None for nobody, and what its table maps is PyTorch's.
 func TestCallsOnNumPy(t *testing.T) { prints(t, "testdata/numpycalls.py", "8\n") }
 

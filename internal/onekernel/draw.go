@@ -234,10 +234,8 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	shown := i < 2*len(first) && s.regime != Usual && s.size != 1 // among the first, in rows
 	sig, err := m.signature(src, dt)
-	for range redrawn {
-		if err == nil && shown && !sig.rows() {
-			sig, err = m.signature(src, dt)
-		}
+	for n := 0; n < redrawn && err == nil && shown && !sig.rows(); n++ {
+		sig, err = m.signature(src, dt)
 	}
 	if err != nil {
 		return nil, err

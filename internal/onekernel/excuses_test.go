@@ -193,6 +193,7 @@ func TestExcuses(t *testing.T) {
 		{"", "its value", old, unwritten(value, "aten::gelu", Transposed)},
 
 		{"places", "another one of the two largest", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 1})},
+		{"", "the same one twice", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 3})},
 		{"", "one that is smaller", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 0})},
 		{"", "places of another dtype", rows, narrow},
 		{"", "a place that is not there", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{1, 4})},

@@ -16,7 +16,7 @@ TOLD = ("getattr", "Tensor.retain_grad", "Tensor.backward", "torch.autograd.back
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 AGAIN = "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed)."
 SAVING = frozenset("mul div pow exp log sqrt rsqrt sin cos tan tanh sigmoid abs relu gelu softmax log_softmax prod var std norm matmul mm bmm mv dot mse_loss".split())  # calls that keep tensors for their gradients
-LIGHT = frozenset("add radd sub neg sum mean reshape view flatten transpose permute t squeeze unsqueeze expand cat stack clone".split())  # calls that keep none
+LIGHT = frozenset("add radd sub neg sum reshape view flatten transpose permute t squeeze unsqueeze expand cat stack clone".split())  # calls that keep none
 NO_GRAD = "element %d of tensors does not require grad and does not have a grad_fn"
 
 
