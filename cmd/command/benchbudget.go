@@ -128,7 +128,7 @@ func (b *budgetBench) asSpent() (all order) {
 		for _, t := range round {
 			of := by[t.Name]
 			for i := t.First; i < t.First+t.N; i++ {
-				s.gains(s.by[t.Name], of.cases[i].traits, of.cases[i].worst, 0)
+				s.bandit.Told(&s.by[t.Name].Arm, 1, of.cases[i].traits, nearness(of.cases[i].worst), 0)
 				all = append(all, of)
 			}
 			s.end(&verdict.End{Test: t.Name, Judged: t.N, Next: t.First + t.N})

@@ -103,11 +103,18 @@ func fillCampaign(ctx context.Context, db *store.Store, cases, run int) (int64, 
 	if err := db.NewCampaign(c, parts); err != nil {
 		return 0, err
 	}
-	books, err := ledger.Open(db, c, filledUnit)
+	books, err := ledger.Open(db, c, filledUnit, ledger.Budget{})
 	if err != nil {
 		return 0, err
 	}
-	for units := books.Take("native", 8); len(units) > 0 && ctx.Err() == nil; units = books.Take("native", 8) {
+	for ctx.Err() == nil {
+		units, err := books.Take("native", 8)
+		if err != nil {
+			return 0, err
+		}
+		if len(units) == 0 {
+			break
+		}
 		var results []ledger.Result
 		for _, u := range units {
 			results = append(results, filledUnitOf(u, run))

@@ -44,6 +44,7 @@ type campaignRun struct {
 	unit        int
 	name        string
 	incremental bool
+	budget      ledger.Budget
 	json, quiet bool
 	page        storedPage
 }
@@ -107,6 +108,7 @@ stop) or killed: plumb campaign resume goes on.`,
 		Example: `  plumb campaign run                              what plumb.toml says
   plumb campaign run tests/ ops:'conv*' -n 500
   plumb campaign run suites --candidate native,torch:fx --name nightly
+  plumb campaign run --for 8h --name nightly      more cases where they find more
   plumb campaign run --incremental                what has not changed is taken from the store`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
 			r.attach(cmd)
@@ -114,6 +116,10 @@ stop) or killed: plumb campaign resume goes on.`,
 		},
 	}
 	r.plan.flags(cmd)
+	group(cmd, whichCases, func(fl *pflag.FlagSet) {
+		budgetFlag(fl, &r.budget, "candidates have equal shares of it, start-up aside, and those tests")
+	})
+	bars(cmd, "for", "number", "incremental")
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		r.keep.flag(fl)
 		fl.StringVar(&r.name, "name", "", "what plumb campaign status, stop and resume call it, beside its number")
@@ -131,6 +137,7 @@ func (r *campaignRun) begin(ctx context.Context, sources []string) error {
 	if err != nil {
 		return err
 	}
+	s.Budget = r.budget
 	tests, err := s.tests(ctx, r.plan)
 	if err != nil {
 		return mistake(err)
@@ -182,7 +189,7 @@ func (r *campaignRun) record(db *store.Store, s *spec, parts []store.Part, subje
 
 // goOn judges what a campaign has left.
 func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c *store.Campaign, s *spec) error {
-	books, _, release, err := takeUp(db, path, c, r.unit)
+	books, _, release, err := takeUp(db, path, c, r.unit, s.Budget)
 	if err != nil {
 		return err
 	}
@@ -203,7 +210,7 @@ func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c 
 
 // takeUp opens the books of a campaign for this process alone, until released, with
 // the folder of its state.
-func takeUp(db *store.Store, path string, c *store.Campaign, unit int) (books *ledger.Ledger, dir string, release func(), err error) {
+func takeUp(db *store.Store, path string, c *store.Campaign, unit int, budget ledger.Budget) (books *ledger.Ledger, dir string, release func(), err error) {
 	if dir, err = stateDir(path, c.ID); err != nil {
 		return nil, "", nil, &exitError{exitFault, err}
 	}
@@ -212,7 +219,7 @@ func takeUp(db *store.Store, path string, c *store.Campaign, unit int) (books *l
 		return nil, "", nil, usage(fmt.Errorf("campaign %d is run by another process; plumb campaign status %d", c.ID, c.ID))
 	}
 	if err = db.AskToStop(c.ID, false); err == nil {
-		books, err = ledger.Open(db, c, unit)
+		books, err = ledger.Open(db, c, unit, budget)
 	}
 	if err != nil {
 		release()
@@ -253,7 +260,11 @@ func (r *campaignRun) labour(ctx context.Context, books *ledger.Ledger, s *spec)
 				stop(err)
 				return nil
 			}
-			return books.Take(subjects[0], roundUnits*r.subjects.jobs)
+			units, err := books.Take(subjects[0], roundUnits*r.subjects.jobs)
+			if err != nil {
+				stop(err)
+			}
+			return units
 		}
 		l.done = batch.add
 		if err := cmp.Or(l.work(ctx), batch.flush()); err != nil {

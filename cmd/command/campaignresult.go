@@ -40,12 +40,18 @@ func readCampaign(db *store.Store, c *store.Campaign) (*campaignResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := decodeSpec(c.Spec)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range parts {
 		did := p.Judged + p.Rejected
 		res.Cases += did
 		switch {
-		case p.Over:
+		case p.Over, s.Budget.Is() && c.Complete:
 			res.Wanted += did
+		case s.Budget.Is():
+			res.Wanted += p.Next
 		case p.Fixed:
 			res.Wanted += p.Wanted
 		default:

@@ -106,7 +106,7 @@ func (s *campaignServe) run(ctx context.Context, sources []string) error {
 	if err != nil {
 		return err
 	}
-	books, dir, release, err := takeUp(db, path, c, s.unit)
+	books, dir, release, err := takeUp(db, path, c, s.unit, sp.Budget)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"plumb/backend/open"
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/store"
 	"plumb/internal/conform/config"
 	"plumb/internal/conform/diopi"
@@ -42,6 +43,7 @@ type spec struct {
 	Settings   map[string]string   `json:"settings"`
 	Known      string              `json:"known,omitempty"` // the list of accepted failures
 	Tags       map[string][]string `json:"tags,omitempty"`  // that a machine needs, by subject
+	Budget     ledger.Budget       `json:"budget,omitzero"` // instead of a number of cases for each test
 }
 
 // specFile is a test file or a saved program.
@@ -393,7 +395,11 @@ func (s *spec) parts(tests []campaign.Test, about func(subject string) string) [
 			for _, text := range []string{string(how), candidate, about(candidate), t.Name, texts[fileOf(t.Name)]} {
 				fmt.Fprintf(h, "%d %s\n", len(text), text)
 			}
-			parts = append(parts, store.Part{Test: t.Name, Subject: candidate, Depends: h.Sum(nil), Wanted: t.N, Fixed: t.Fixed, Most: campaign.RejectFactor * t.N})
+			part := store.Part{Test: t.Name, Subject: candidate, Depends: h.Sum(nil), Wanted: t.N, Fixed: t.Fixed, Most: campaign.RejectFactor * t.N}
+			if s.Budget.Is() && !t.Fixed {
+				part.Wanted, part.Most = 0, campaign.RejectFactor
+			}
+			parts = append(parts, part)
 		}
 	}
 	return parts

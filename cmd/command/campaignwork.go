@@ -13,6 +13,7 @@ import (
 
 	"plumb/internal/campaign"
 	"plumb/internal/campaign/ledger"
+	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/find/accepted"
 	"plumb/internal/judge"
@@ -37,6 +38,8 @@ type labourer struct {
 	round []ledger.Unit
 	at    int // in the round
 	cases []store.Case
+	fresh []uint64        // traits of these
+	had   map[uint64]bool // traits; nil in a campaign without a budget
 	since time.Time
 	stop  context.CancelCauseFunc
 }
@@ -71,6 +74,9 @@ func newLabourer(ctx context.Context, s *spec, candidate string, on local) (*lab
 	by.SameException = true
 	p.strict = judge.New(by)
 	l := &labourer{plan: p, name: workerName(), tests: map[string]campaign.Test{}}
+	if s.Budget.Is() {
+		l.had = map[uint64]bool{}
+	}
 	if s.Known != "" {
 		list, err := accepted.Read(strings.NewReader(s.Known))
 		if err != nil {
@@ -106,7 +112,7 @@ func (l *labourer) work(ctx context.Context) error {
 	cfg := *l.cfg
 	cfg.OnRecord, cfg.OnEnd = l.record, l.end
 	cfg.More = func() []campaign.Test {
-		l.round, l.at, l.cases, l.since = l.next(), 0, nil, time.Now()
+		l.round, l.at, l.cases, l.fresh, l.since = l.next(), 0, nil, nil, time.Now()
 		var tests []campaign.Test
 		for _, u := range l.round {
 			t, ok := l.tests[u.Test]
@@ -142,6 +148,15 @@ func (l *labourer) record(rec *verdict.Record) {
 		l.watch.Excuse(rec)
 	}
 	l.cases = append(l.cases, boundedCase(rec))
+	if l.had == nil {
+		return
+	}
+	for _, t := range report.Traits(rec.Program) {
+		if !l.had[t] {
+			l.had[t] = true
+			l.fresh = append(l.fresh, t)
+		}
+	}
 }
 
 // The most that a case takes on its way to the store, which keeps no more.
@@ -164,8 +179,8 @@ func (l *labourer) end(e *verdict.End) {
 	}
 	u := l.round[l.at]
 	l.at++
-	r := ledger.Result{Unit: u.N, Judged: e.Judged, Rejected: e.Rejected, Elapsed: time.Since(l.since), Worker: l.name, Cases: l.cases}
-	l.cases, l.since = nil, time.Now()
+	r := ledger.Result{Unit: u.N, Judged: e.Judged, Rejected: e.Rejected, Elapsed: time.Since(l.since), Worker: l.name, Traits: l.fresh, Cases: l.cases}
+	l.cases, l.fresh, l.since = nil, nil, time.Now()
 	if e.Err != nil {
 		r.Error = e.Err.Error()
 	}

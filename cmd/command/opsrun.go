@@ -54,7 +54,7 @@ calls that break one rule, which both sides have to refuse.`,
 	}
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
 		r.chooses(fl)
-		r.progress.budget.flag(fl)
+		budgetFlag(fl, &r.progress.budget.Budget, "each has one, then those")
 		fl.BoolVar(&r.opInfo, "opinfo", false, "take PyTorch's own sample inputs and error inputs (torch.testing's op_db) of the entries that match, in float32, float64, int64, bool and complex64")
 	})
 	r.subjects.register(cmd)

@@ -36,12 +36,12 @@ func (p *progress) run(ctx context.Context, cfg *campaign.Config) error {
 	defer enough(nil)
 	p.enough = enough
 	plan := *cfg
-	if p.budget.is() {
+	if p.budget.Is() {
 		plan.Tests, plan.More = p.budget.first(cfg.Tests), p.budget.more
 	}
-	if p.budget.time > 0 {
+	if p.budget.Time > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, p.budget.time, errTimeUp)
+		ctx, stop = context.WithTimeoutCause(ctx, p.budget.Time, errTimeUp)
 		defer stop()
 	}
 	err := campaign.Run(ctx, plan)

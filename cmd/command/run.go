@@ -58,7 +58,7 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 		r.cases.register(fl)
 		r.cases.registerDTypes(fl)
 		r.picking.register(fl)
-		r.progress.budget.flag(fl)
+		budgetFlag(fl, &r.progress.budget.Budget, "each has one, then those")
 	})
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		fl.BoolVarP(&r.cases.printed.atOnce, "no-capture", "s", false, "show at once what tests print, with the test and case; without the flag it is shown for cases that fail")

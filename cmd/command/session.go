@@ -110,7 +110,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	s.summary.Reference, s.summary.Candidates = s.subjects.reference, s.subjects.candidates
 	s.summary.Triage = &report.Triage{Callable: callables}
 	s.summary.Seed, s.summary.Tests = s.cases.seed, len(tests)
-	spends := s.progress.budget.is()
+	spends := s.progress.budget.Is()
 	s.progress.budget.shared = &s.cases.shared
 	if spends && !s.judging.given["power"] {
 		s.judging.power = 0 // a round has too few cases of a test to call it weak
@@ -150,7 +150,7 @@ func (s *session) run(ctx context.Context, name string, tests []campaign.Test) (
 	if s.judging.explain {
 		ctx = native.Telling(ctx, s.subjects.gathered.told)
 	}
-	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.time)
+	s.live.begin(s.cfg.Tests, len(s.cfg.Candidates), s.progress.budget.Time)
 	err = s.judge(ctx)
 	s.live.end()
 	complete = err == nil
@@ -251,12 +251,12 @@ func (s *session) keep(name string) error {
 
 // wanted is how many verdicts the run is to give, as far as that is known.
 func (s *session) wanted() int {
-	if s.progress.budget.time > 0 {
+	if s.progress.budget.Time > 0 {
 		return 0
 	}
-	n := s.progress.budget.cases
+	n := s.progress.budget.Cases
 	for i := range s.cfg.Tests {
-		if s.progress.budget.cases == 0 {
+		if s.progress.budget.Cases == 0 {
 			n += s.cfg.Tests[i].N
 		}
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/bandit"
+	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/report"
 	"plumb/internal/draw/choice"
 	"plumb/internal/find/shrink"
@@ -20,39 +21,28 @@ import (
 
 // spending spends a time, or a number of cases, as a bandit does: each test has a case,
 // then rounds go to the tests whose last cases gained most, for each case that they had.
-// What is spent follows from the cases alone, so that a seed replays it.
 type spending struct {
-	time  time.Duration // 0 for no bound
-	cases int           // 0 for no bound
-	tests []*spent
-	by    map[string]*spent
-	met   map[report.Cell]int // cases
-	had   map[uint64]bool     // traits
-	seen  map[shrink.Signature]bool
-	given int // cases that rounds have
-	round int
+	ledger.Budget
+	bandit bandit.Bandit
+	tests  []*spent
+	by     map[string]*spent
+	of     map[*bandit.Arm]*spent
+	met    map[report.Cell]int // cases
+	seen   map[shrink.Signature]bool
+	round  int
 
 	shared *atomic.Bool // cases share programs
 }
 
 // spent is what a test had.
 type spent struct {
-	test  campaign.Test
-	next  int // index
-	cases int
-	gain  float64 // of a case, the later the more it counts
-	over  bool    // it has no more cases, or is in error
+	bandit.Arm
+	test campaign.Test
+	next int // index
 }
 
 // errTimeUp ends a run whose time is spent.
 var errTimeUp = errors.New("the time is spent")
-
-// Gains: new traits of a case (operator × dtype × layout, arguments by buckets) up to
-// mostTraits, another way of failing, and how near to its limit it came, up to 1.
-const (
-	mostTraits = 6
-	newFailure = 6
-)
 
 // roundCases is how many cases a test has in a round after its first: with two, planted
 // faults were found later than where they are spent evenly (plumb bench budget).
@@ -65,31 +55,26 @@ const (
 	roundLeast = 8
 )
 
-// floorShare is the part of an even share that every test has in any case: 1 of so many.
-const floorShare = 4
-
-// flag is how much there is to spend.
-func (s *spending) flag(fl *pflag.FlagSet) {
-	v := &limited[spending]{to: s, kind: "duration|cases", want: "a positive duration such as 30m, or a number of cases"}
-	v.parse = func(text string) (spending, bool) {
+// budgetFlag is how much there is to spend; then says which cases a test has.
+func budgetFlag(fl *pflag.FlagSet, b *ledger.Budget, then string) {
+	v := &limited[ledger.Budget]{to: b, kind: "duration|cases", want: "a positive duration such as 30m, or a number of cases"}
+	v.parse = func(text string) (ledger.Budget, bool) {
 		if n, err := strconv.Atoi(text); err == nil {
-			return spending{cases: n}, n > 0
+			return ledger.Budget{Cases: n}, n > 0
 		}
 		d, err := time.ParseDuration(text)
-		return spending{time: d}, err == nil && d > 0
+		return ledger.Budget{Time: d}, err == nil && d > 0
 	}
-	fl.Var(v, "for", "go on for this time (30m), or for so many cases in all (50000), instead of a number for each test: each has one, then those have more whose last cases met what none had met, failed in another way, or came near their limits")
+	fl.Var(v, "for", "go on for this time (30m), or for so many cases in all (50000), instead of a number for each test: "+then+" have more whose last cases met what none had met, failed in another way, or came near their limits")
 }
-
-// is reports whether anything is to be spent.
-func (s *spending) is() bool { return s.time > 0 || s.cases > 0 }
 
 // first returns the tests with one case each.
 func (s *spending) first(tests []campaign.Test) []campaign.Test {
-	s.by, s.met, s.had, s.seen = map[string]*spent{}, map[report.Cell]int{}, map[uint64]bool{}, map[shrink.Signature]bool{}
+	s.by, s.of, s.met, s.seen = map[string]*spent{}, map[*bandit.Arm]*spent{}, map[report.Cell]int{}, map[shrink.Signature]bool{}
 	for _, t := range tests {
 		of := &spent{test: t}
-		s.tests, s.by[t.Name] = append(s.tests, of), of
+		s.tests, s.by[t.Name], s.of[&of.Arm] = append(s.tests, of), of, of
+		s.bandit.Add(&of.Arm)
 	}
 	return s.next(s.tests, 1)
 }
@@ -104,11 +89,11 @@ func (s *spending) next(among []*spent, n int) []campaign.Test {
 		if t.Fixed {
 			t.N = min(n, of.test.N-of.next)
 		}
-		if s.cases > 0 {
-			t.N = min(t.N, s.cases-s.given)
+		if s.Cases > 0 {
+			t.N = min(t.N, s.Cases-s.bandit.Given())
 		}
 		if t.N > 0 {
-			s.given += t.N
+			s.bandit.Give(&of.Arm, t.N)
 			out = append(out, t)
 		}
 	}
@@ -117,12 +102,12 @@ func (s *spending) next(among []*spent, n int) []campaign.Test {
 
 // more returns the next cases of the tests that are worth most.
 func (s *spending) more() []campaign.Test {
-	left := slices.DeleteFunc(slices.Clone(s.tests), func(of *spent) bool { return of.over })
-	floor := s.given / (floorShare * max(len(s.tests), 1))
-	slices.SortStableFunc(left, func(a, b *spent) int {
-		return cmp.Or(-cmp.Compare(a.worth(floor), b.worth(floor)), cmp.Compare(a.cases, b.cases))
-	})
-	return s.next(left[:min(len(left), max(len(left)/roundShare, roundLeast))], s.roundCases())
+	best := s.bandit.Best()
+	var among []*spent
+	for _, arm := range best[:min(len(best), max(len(best)/roundShare, roundLeast))] {
+		among = append(among, s.of[arm])
+	}
+	return s.next(among, s.roundCases())
 }
 
 // roundCases is how many cases a test has in a round: where compiling is dear, as many as
@@ -134,15 +119,6 @@ func (s *spending) roundCases() int {
 	return roundCases
 }
 
-// worth is the gain that another case may be expected to have: a test that has less
-// than the floor goes first.
-func (of *spent) worth(floor int) float64 {
-	if of.cases < floor {
-		return float64(mostTraits + newFailure + floor - of.cases)
-	}
-	return (1 + of.gain) / float64(max(of.cases, 1))
-}
-
 func (s *spending) record(r *verdict.Record) {
 	of := s.by[r.Test]
 	if of == nil {
@@ -152,38 +128,27 @@ func (s *spending) record(r *verdict.Record) {
 		s.met[c]++
 	}
 	worst, _ := worstOf(r.Verdict)
-	gain := 0.0
+	failures := 0
 	if r.Verdict.Word.IsFinding() {
 		if sign := shrink.SignatureOf(r); !s.seen[sign] {
-			s.seen[sign] = true
-			gain = newFailure
+			s.seen[sign], failures = true, 1
 		}
 	}
-	s.gains(of, report.Traits(r.Program), worst, gain)
+	s.bandit.Told(&of.Arm, 1, report.Traits(r.Program), nearness(worst), failures)
 }
 
-// gains counts a case of a test.
-func (s *spending) gains(of *spent, traits []uint64, worst, gain float64) {
-	fresh := 0
-	for _, t := range traits {
-		if !s.had[t] {
-			s.had[t] = true
-			fresh++
-		}
+// nearness is how near to its limit a case came, from 0 to 1.
+func nearness(worst float64) float64 {
+	if !(worst > 0) {
+		return 0
 	}
-	if gain += float64(min(fresh, mostTraits)); worst > 0 {
-		gain += min(worst, 1)
-	}
-	if of.cases++; of.cases == 1 {
-		of.gain = gain
-	}
-	of.gain = (of.gain + gain) / 2
+	return min(worst, 1)
 }
 
 func (s *spending) end(e *verdict.End) {
 	if of := s.by[e.Test]; of != nil {
 		of.next = e.Next
-		of.over = e.Err != nil || e.Judged == 0 || of.test.Fixed && of.next >= of.test.N
+		of.Over = e.Err != nil || e.Judged == 0 || of.test.Fixed && of.next >= of.test.N
 	}
 }
 
@@ -191,7 +156,7 @@ func (s *spending) end(e *verdict.End) {
 func (s *spending) covered() *report.Covered {
 	c := &report.Covered{Rounds: s.round, Cells: len(s.met)}
 	for _, of := range s.tests {
-		if of.cases > 0 {
+		if of.Told() > 0 {
 			c.Tests++
 		}
 	}

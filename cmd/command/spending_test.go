@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/ledger"
 	"plumb/internal/draw/choice"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -75,7 +76,7 @@ func TestBudgetGoesToWhatGains(t *testing.T) {
 // TestBudgetIsSpent: as many cases as there are to spend, of which no test has less than
 // its floor, however much others gain.
 func TestBudgetIsSpent(t *testing.T) {
-	s := spending{cases: 5001}
+	s := spending{Budget: ledger.Budget{Cases: 5001}}
 	var tests []campaign.Test
 	for i := range 40 {
 		tests = append(tests, campaign.Test{Name: strconv.Itoa(i), N: 20})
@@ -91,7 +92,7 @@ func TestBudgetIsSpent(t *testing.T) {
 						traits = append(traits, fresh)
 					}
 				}
-				s.gains(s.by[of.Name], traits, 0, 0)
+				s.bandit.Told(&s.by[of.Name].Arm, 1, traits, 0, 0)
 			}
 			had[of.Name] += of.N
 			s.end(&verdict.End{Test: of.Name, Judged: of.N, Next: of.First + of.N})
@@ -101,7 +102,7 @@ func TestBudgetIsSpent(t *testing.T) {
 	for _, n := range had {
 		all, least = all+n, min(least, n)
 	}
-	if floor := 5001/(floorShare*len(tests)) - roundCases; all != 5001 || len(had) != 40 || least < floor || had["10"] < 3*had["30"] {
+	if floor := 5001/(4*len(tests)) - roundCases; all != 5001 || len(had) != 40 || least < floor || had["10"] < 3*had["30"] {
 		t.Errorf("%d cases, at least %d (floor %d), %d of what gains and %d of what does not", all, least, floor, had["10"], had["30"])
 	}
 }

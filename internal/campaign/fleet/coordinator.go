@@ -165,7 +165,10 @@ func (c *Coordinator) publish(ctx context.Context) error {
 		if queued == 0 && c.idle > 2 {
 			c.Books.Recall(subject) // what nobody has and nobody answered for
 		}
-		units := c.Books.Take(subject, max(window-queued, 0))
+		units, err := c.Books.Take(subject, max(window-queued, 0))
+		if err != nil {
+			return err
+		}
 		for at, u := range units {
 			if err := c.offer(ctx, i, u); err != nil {
 				c.Books.Return(units[at:])

@@ -70,7 +70,7 @@ func serve(t *testing.T, cases int) *served {
 		t.Fatal(err)
 	}
 	s.run = c.ID
-	if s.books, err = ledger.Open(s.db, c, 8); err != nil {
+	if s.books, err = ledger.Open(s.db, c, 8, ledger.Budget{}); err != nil {
 		t.Fatal(err)
 	}
 	co := &Coordinator{Books: s.books, Key: "k", Plumb: "v1", Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Needs: map[string][]string{"b": {"cuda"}}, Lease: 2 * time.Second, Log: s.log}

@@ -31,8 +31,9 @@ type Result struct {
 	Rejected int           `json:"rejected"`
 	Elapsed  time.Duration `json:"elapsed"`
 	Worker   string        `json:"worker"`
-	Error    string        `json:"error,omitempty"` // a mistake in the test, which ends it
-	Lacks    bool          `json:"lacks,omitempty"` // the test needs what tests do not have, which ends it
+	Error    string        `json:"error,omitempty"`  // a mistake in the test, which ends it
+	Lacks    bool          `json:"lacks,omitempty"`  // the test needs what tests do not have, which ends it
+	Traits   []uint64      `json:"traits,omitempty"` // that its worker has met first in it, of a campaign with a budget
 	Cases    []store.Case  `json:"cases"`
 }
 
@@ -49,11 +50,12 @@ type Ledger struct {
 	waiting map[string][]int64    // of these, those that nobody has, by subject
 	last    int64                 // unit
 	late    int                   // results that came a second time
+	purses  map[string]*purse     // by subject, of a campaign with a budget
 	changed chan struct{}         // closed when something has changed
 }
 
 // Open opens the ledger of a campaign, whose units have so many cases at most.
-func Open(s *store.Store, c *store.Campaign, size int) (*Ledger, error) {
+func Open(s *store.Store, c *store.Campaign, size int, budget Budget) (*Ledger, error) {
 	l := &Ledger{store: s, writer: s.Join(c), run: c.ID, size: max(size, 1), open: map[int64]*store.Unit{}, waiting: map[string][]int64{}, changed: make(chan struct{})}
 	var err error
 	if l.parts, err = s.Parts(c.ID); err != nil {
@@ -73,6 +75,9 @@ func Open(s *store.Store, c *store.Campaign, size int) (*Ledger, error) {
 		}
 		l.add(units[i])
 	}
+	if budget.Is() {
+		return l, l.share(budget)
+	}
 	var more []store.Unit
 	for i := range l.parts {
 		more = append(more, l.plan(&l.parts[i])...)
@@ -83,19 +88,29 @@ func Open(s *store.Store, c *store.Campaign, size int) (*Ledger, error) {
 // plan makes the units that a part wants now: as many cases as are missing, since
 // each of them may be the last.
 func (l *Ledger) plan(p *store.Part) []store.Unit {
+	if l.purses != nil {
+		l.purses[p.Subject].told(p)
+		return nil
+	}
 	var units []store.Unit
 	for want := l.want(p); want > 0; {
-		u := store.Unit{N: l.last + 1, Part: p.N, First: p.Next, Size: min(want, l.size)}
-		l.last++
-		p.Next += u.Size
+		u := l.unit(p, min(want, l.size))
 		want -= u.Size
-		l.out[p.N] += u.Size
 		units = append(units, u)
 	}
 	if l.out[p.N] == 0 {
 		p.Over = true
 	}
 	return units
+}
+
+// unit makes a unit of a part's next cases.
+func (l *Ledger) unit(p *store.Part, size int) store.Unit {
+	l.last++
+	u := store.Unit{N: l.last, Part: p.N, First: p.Next, Size: size}
+	p.Next += size
+	l.out[p.N] += size
+	return u
 }
 
 // want is how many more cases are to be in units.
@@ -144,9 +159,12 @@ func (l *Ledger) Changed() <-chan struct{} {
 }
 
 // Take hands out units of a subject, at most so many.
-func (l *Ledger) Take(subject string, most int) []Unit {
+func (l *Ledger) Take(subject string, most int) ([]Unit, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.spend(subject, most); err != nil {
+		return nil, err
+	}
 	all := l.waiting[subject]
 	most = min(most, len(all))
 	var units []Unit
@@ -156,7 +174,7 @@ func (l *Ledger) Take(subject string, most int) []Unit {
 		}
 	}
 	l.waiting[subject] = slices.Clone(all[most:])
-	return units
+	return units, nil
 }
 
 // Return takes units back that were not judged.
@@ -234,6 +252,9 @@ func (l *Ledger) count(u *store.Unit, r *Result, changed map[int]bool) {
 	p.Over = p.Over || r.Error != "" || r.Lacks
 	l.out[u.Part] -= u.Size
 	changed[u.Part] = true
+	if l.purses != nil {
+		l.purses[p.Subject].take(u, r)
+	}
 }
 
 // finish writes units that are counted, and what follows from them.
@@ -328,7 +349,7 @@ func (l *Ledger) Subjects() []string {
 	defer l.mu.Unlock()
 	var names []string
 	for _, p := range l.parts {
-		if len(l.waiting[p.Subject]) > 0 && !slices.Contains(names, p.Subject) {
+		if (len(l.waiting[p.Subject]) > 0 || l.purses[p.Subject].left()) && !slices.Contains(names, p.Subject) {
 			names = append(names, p.Subject)
 		}
 	}
@@ -355,8 +376,8 @@ func (l *Ledger) Standing() Standing {
 	return s
 }
 
-// Over says whether every unit is done.
-func (l *Ledger) Over() bool { return l.Standing().Open == 0 }
+// Over says whether every unit is done, and a budget is spent.
+func (l *Ledger) Over() bool { return l.Standing().Open == 0 && len(l.Subjects()) == 0 }
 
 // Stuck are the parts that were given up since nearly all draws were rejected, and
 // those in error, in one line each.
@@ -368,7 +389,7 @@ func (l *Ledger) Stuck() []string {
 		switch {
 		case p.Error != "":
 			lines = append(lines, fmt.Sprintf("%s on %s: %s", p.Test, p.Subject, report.ErrorText(errors.New(p.Error))))
-		case !p.Fixed && p.Rejected >= p.Most && p.Judged < p.Wanted:
+		case !p.Fixed && p.Rejected >= p.Most && p.Judged < max(p.Wanted, 1):
 			lines = append(lines, fmt.Sprintf("%s on %s: the reference rejected %d draws and accepted %d", p.Test, p.Subject, p.Rejected, p.Judged))
 		}
 	}

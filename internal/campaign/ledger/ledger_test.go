@@ -46,6 +46,16 @@ func judge(u Unit, worker string) Result {
 	return r
 }
 
+// take takes units of a subject.
+func take(t *testing.T, l *Ledger, subject string, most int) []Unit {
+	t.Helper()
+	units, err := l.Take(subject, most)
+	if err != nil {
+		t.Error(err)
+	}
+	return units
+}
+
 var parts = []store.Part{
 	{Test: "usual", Subject: "a", Depends: []byte("1"), Wanted: 100, Most: 2000},
 	{Test: "usual", Subject: "b", Depends: []byte("2"), Wanted: 100, Most: 2000},
@@ -70,7 +80,7 @@ func begin(t *testing.T, path string, parts []store.Part) int64 {
 }
 
 // opened opens the books of a campaign, as a process does that goes on with it.
-func opened(t *testing.T, path string, run int64, size int) (*store.Store, *Ledger) {
+func opened(t *testing.T, path string, run int64, size int, budget Budget) (*store.Store, *Ledger) {
 	t.Helper()
 	db, err := store.Open(path)
 	if err != nil {
@@ -80,7 +90,7 @@ func opened(t *testing.T, path string, run int64, size int) (*store.Store, *Ledg
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(db, c, size)
+	l, err := Open(db, c, size, budget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,10 +116,10 @@ func contents(t *testing.T, db *store.Store, run int64) (map[string]int, map[str
 // undisturbed runs a campaign from beginning to end.
 func undisturbed(t *testing.T, path string, run int64) (cases, words map[string]int) {
 	t.Helper()
-	db, l := opened(t, path, run, 8)
+	db, l := opened(t, path, run, 8, Budget{})
 	defer db.Close()
 	for subjects := l.Subjects(); len(subjects) > 0; subjects = l.Subjects() {
-		for _, u := range l.Take(subjects[0], 3) {
+		for _, u := range take(t, l, subjects[0], 3) {
 			if err := l.Finish([]Result{judge(u, "one")}); err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +145,7 @@ func TestEachCaseOnce(t *testing.T) {
 		var kept []Result // results that come again
 		deaths := 0
 		for over := false; !over; deaths++ {
-			db, l := opened(t, path, run, 8)
+			db, l := opened(t, path, run, 8, Budget{})
 			for range rnd.IntN(30) { // then the process is killed
 				subjects := l.Subjects()
 				if over = l.Over(); over {
@@ -146,7 +156,7 @@ func TestEachCaseOnce(t *testing.T) {
 					results = append(results, kept[rnd.IntN(len(kept))])
 				}
 				if len(subjects) > 0 {
-					units := l.Take(subjects[rnd.IntN(len(subjects))], 1+rnd.IntN(4))
+					units := take(t, l, subjects[rnd.IntN(len(subjects))], 1+rnd.IntN(4))
 					for _, u := range units {
 						r := judge(u, fmt.Sprint(rnd.IntN(3)))
 						kept = append(kept, r)
@@ -166,7 +176,7 @@ func TestEachCaseOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		db, _ := opened(t, path, run, 8)
+		db, _ := opened(t, path, run, 8, Budget{})
 		cases, words := contents(t, db, run)
 		if !maps.Equal(cases, wantCases) || !maps.Equal(words, wantWords) {
 			t.Errorf("seed %d, %d deaths: %v, want %v", seed, deaths, words, wantWords)
@@ -185,7 +195,7 @@ func TestIncremental(t *testing.T) {
 	changed[0].Depends = []byte("changed")
 	changed[1].Wanted = 200
 	run := begin(t, path, changed)
-	db, l := opened(t, path, run, 8)
+	db, l := opened(t, path, run, 8, Budget{})
 	defer db.Close()
 	taken, err := l.Reuse()
 	if err != nil {
@@ -199,7 +209,7 @@ func TestIncremental(t *testing.T) {
 	}
 	left := map[string]int{}
 	for _, s := range l.Subjects() {
-		for _, u := range l.Take(s, 1000) {
+		for _, u := range take(t, l, s, 1000) {
 			left[u.Test+" "+u.Subject] += u.Size
 		}
 	}
@@ -212,9 +222,9 @@ func TestIncremental(t *testing.T) {
 func TestWrongResultsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	run := begin(t, path, parts)
-	db, l := opened(t, path, run, 8)
+	db, l := opened(t, path, run, 8, Budget{})
 	defer db.Close()
-	u := l.Take("a", 1)[0]
+	u := take(t, l, "a", 1)[0]
 	right := judge(u, "w")
 	for name, spoil := range map[string]func(*Result){
 		"another test":    func(r *Result) { r.Cases[0].Test = "fixed" },

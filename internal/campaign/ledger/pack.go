@@ -161,6 +161,7 @@ func (p *packer) results(all *[]Result) {
 		p.text(&r.Worker)
 		p.text(&r.Error)
 		p.bool(&r.Lacks)
+		list(p, &r.Traits, p.uint)
 		list(p, &r.Cases, p.one)
 	})
 }

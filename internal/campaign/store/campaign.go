@@ -253,6 +253,17 @@ func (s *Store) UnitTimes(run int64, each func(cases int, took time.Duration) er
 	})
 }
 
+// Took returns how long the units of each part took that are done.
+func (s *Store) Took(run int64) (map[int]time.Duration, error) {
+	out := map[int]time.Duration{}
+	err := s.query(`SELECT part, sum(elapsed_us) FROM units WHERE run = ? AND done = 1 GROUP BY part`, []any{run}, func(rows *sql.Rows) error {
+		var part int
+		var us int64
+		return then(rows.Scan(&part, &us), func() error { out[part] = time.Duration(us) * time.Microsecond; return nil })
+	})
+	return out, err
+}
+
 // LastUnit is the number of the last unit of a campaign; -1 for none.
 func (s *Store) LastUnit(run int64) (n int64, err error) {
 	err = s.query(`SELECT coalesce(max(n), -1) FROM units WHERE run = ?`, []any{run}, func(rows *sql.Rows) error { return rows.Scan(&n) })

@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"plumb/internal/campaign/store"
+)
+
+var spendable = []store.Part{
+	{Test: "dull", Subject: "a", Depends: []byte("1"), Most: 20},
+	{Test: "gains", Subject: "a", Depends: []byte("2"), Most: 20},
+	{Test: "fixed", Subject: "a", Depends: []byte("3"), Wanted: 10, Fixed: true},
+	{Test: "wrong", Subject: "a", Depends: []byte("4"), Most: 20},
+	{Test: "never", Subject: "b", Depends: []byte("5"), Most: 20},
+	{Test: "dull", Subject: "b", Depends: []byte("6"), Most: 20},
+}
+
+// spendAll judges a campaign with a budget, by processes that are killed after so many
+// rounds, one more each time, and what they had is lost.
+func spendAll(t *testing.T, budget Budget, rounds int) (*store.Store, *Ledger) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	run := begin(t, path, spendable)
+	for ; ; rounds++ {
+		db, l := opened(t, path, run, 8, budget)
+		for range rounds {
+			subjects := l.Subjects()
+			if len(subjects) == 0 {
+				return db, l
+			}
+			var results []Result
+			for _, u := range take(t, l, subjects[0], 4) {
+				r := judge(u, "one")
+				r.Elapsed = time.Duration(u.Size) * 100 * time.Millisecond
+				if u.Test == "gains" {
+					for i := range 6 * u.Size {
+						r.Traits = append(r.Traits, uint64(6*u.First+i))
+					}
+				}
+				results = append(results, r)
+			}
+			if err := l.Finish(results); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take(t, l, l.parts[0].Subject, 2) // its process is killed now
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCasesAreSpent: each subject has its share to the case, whoever is killed; a test has
+// more where its cases gain; what has no more cases is left out.
+func TestCasesAreSpent(t *testing.T) {
+	for _, rounds := range []int{1, 1000} {
+		testSpent(t, rounds)
+	}
+}
+
+func testSpent(t *testing.T, rounds int) {
+	db, l := spendAll(t, Budget{Cases: 800}, rounds)
+	defer db.Close()
+	given, had := map[string]int{}, map[string]int{}
+	for _, p := range l.parts {
+		given[p.Subject] += p.Next
+		had[p.Test+" "+p.Subject] = p.Judged + p.Rejected
+	}
+	if given["a"] != 400 || given["b"] != 400 || !l.Over() {
+		t.Errorf("given: %v, over %v", given, l.Over())
+	}
+	if had["fixed a"] != 10 || had["never b"] < 20 || had["never b"] > 30 || had["gains a"] <= had["dull a"] || rounds > 1 && had["gains a"] < 3*had["dull a"] || had["dull a"] < 400/(4*4)-8 {
+		t.Errorf("%v", had)
+	}
+	if stuck := strings.Join(l.Stuck(), "\n"); len(l.Stuck()) != 2 || !strings.Contains(stuck, "never on b: the reference rejected") || !strings.Contains(stuck, "wrong on a: no such operator") {
+		t.Errorf("stuck: %q", stuck)
+	}
+	cases, _ := contents(t, db, l.run)
+	for key, n := range cases {
+		if n != 1 {
+			t.Errorf("%s is there %d times", key, n)
+		}
+	}
+}
+
+// TestTimeIsSpent: each subject has its share of the time, up to a round.
+func TestTimeIsSpent(t *testing.T) {
+	db, l := spendAll(t, Budget{Time: time.Minute}, 3)
+	defer db.Close()
+	const round = 4 * 8 * 100 * time.Millisecond
+	for subject, of := range l.purses {
+		if of.spent < 30*time.Second || of.spent > 30*time.Second+round {
+			t.Errorf("%s has judged for %v", subject, of.spent)
+		}
+	}
+	if got := fmt.Sprint(Budget{Cases: 3}.Each(5), Budget{Time: time.Hour}.Each(2)); got != "{0s 1} {30m0s 0}" {
+		t.Error(got)
+	}
+}
