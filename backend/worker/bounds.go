@@ -122,9 +122,10 @@ func (p *process) watch() {
 	p.restrain(max(len(inside)-1, 0))
 	if p.excess = cmp.Or(p.refused(), p.exceeds(now)); p.excess != nil {
 		p.kill()
-		for _, pid := range append(inside, family(p.pid, p.marker, inside).pids...) {
-			unix.Kill(pid, unix.SIGKILL)
-		}
+		killListed(func() []int {
+			inside := p.group.members()
+			return append(inside, family(p.pid, p.marker, inside).pids...)
+		})
 	}
 }
 

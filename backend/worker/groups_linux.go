@@ -402,12 +402,8 @@ func leaveGroups() {
 func endAll(dir string) {
 	_ = writeTo(dir, "pids.max", "0")
 	for range 1000 {
-		pids := members(dir)
-		if len(pids) == 0 {
+		if !killListed(func() []int { return members(dir) }) {
 			return
-		}
-		for _, pid := range pids {
-			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -20,6 +20,15 @@ func (p *process) wait() {
 	unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
 }
 
+// killListed kills the processes that are listed, and reports whether there were any.
+func killListed(list func() []int) bool {
+	pids := list()
+	for _, pid := range pids {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	return len(pids) > 0
+}
+
 func (p *process) forked(*forker, []string, *os.File, *os.File, *os.File, *os.File) error {
 	return errors.New("workers are forked on Linux alone")
 }
