@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type campaignServe struct {
 	listen string
 	nats   string
 	again  string // the campaign to go on with
+	mixed  bool
 	needs  []string
 	lease  time.Duration
 	access access
@@ -53,6 +55,7 @@ Without more it listens on loopback. Any other address needs --token-file and
 are Plumb's own language, and a worker starts the subjects alone that it names.`,
 		Example: `  plumb campaign serve suites --candidate native,torch:fx -n 1000
   plumb campaign serve --resume nightly
+  plumb campaign serve --candidate native,torch:fx --mixed     workers need not be of this build
   plumb campaign serve --listen 0.0.0.0:4222 --token-file token --tls-cert c.pem --tls-key k.pem`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
 			s.attach(cmd)
@@ -66,6 +69,7 @@ are Plumb's own language, and a worker starts the subjects alone that it names.`
 		fl.StringVar(&s.listen, "listen", s.listen, "where workers connect")
 		fl.StringVar(&s.nats, "nats", "", "use the NATS server at this URL, with JetStream, instead of the one that is part of the program")
 		fl.StringSliceVar(&s.needs, "needs", nil, "SUBJECT=TAG: the subject is for workers with the tag alone; may be repeated")
+		fl.BoolVar(&s.mixed, "mixed", false, "take workers of other builds of Plumb: each subject is judged by one build, the first that serves it, for two may draw and judge differently")
 		fl.Var(timeSpan(&s.lease), "lease", "a worker that is silent for so long loses its units to others")
 		fl.Var(inFile(&s.access.token), "token-file", "a file with the token that workers have to give")
 		fl.Var(inFile(&s.access.cert), "tls-cert", "the server's certificate")
@@ -128,7 +132,7 @@ func (s *campaignServe) campaign(ctx context.Context, db *store.Store, sources [
 		if err != nil {
 			return nil, nil, &exitError{exitFault, err}
 		}
-		if sp.Plumb != thisPlumb() {
+		if sp.Plumb != thisPlumb() && !s.mixed {
 			return nil, nil, usage(anotherPlumb(c, sp))
 		}
 		return c, sp, nil
@@ -181,9 +185,16 @@ func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c 
 		defer server.Close()
 		url = server.URL
 	}
+	var pins *fleet.Pins
+	if s.mixed {
+		var err error
+		if pins, err = fleet.OpenPins(filepath.Join(dir, "pins.json")); err != nil {
+			return &exitError{exitFault, err}
+		}
+	}
 	sum := sha256.Sum256(append([]byte(c.Started.String()), c.Spec...))
 	co := &fleet.Coordinator{
-		Books: books, Key: fmt.Sprintf("%d-%x", c.ID, sum[:6]), Plumb: thisPlumb(), Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
+		Books: books, Key: fmt.Sprintf("%d-%x", c.ID, sum[:6]), Plumb: thisPlumb(), Pins: pins, Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
 		Lease: s.lease, Log: s.say, Counted: s.progress(books),
 	}
 	standing := books.Standing()

@@ -19,7 +19,8 @@ import (
 type Coordinator struct {
 	Books    *ledger.Ledger
 	Key      string // of the campaign: letters, digits and -
-	Plumb    string // the build that judges it
+	Plumb    string // the build that judges it, unless there are Pins
+	Pins     *Pins  // nil where workers have to be of this build
 	Spec     []byte // what workers are told
 	Subjects []string
 	Needs    map[string][]string // tags of the machine, by subject
@@ -128,17 +129,12 @@ func (c *Coordinator) welcome(m *nats.Msg) {
 	switch err := json.Unmarshal(m.Data, &h); {
 	case err != nil:
 		w.Refused = "a greeting that cannot be read"
-	case h.Plumb != c.Plumb:
-		w.Refused = fmt.Sprintf("the campaign is judged by Plumb %s, and this worker is Plumb %s: two versions may judge differently; use the same program", c.Plumb, h.Plumb)
+	case h.Protocol != protocol:
+		w.Refused = fmt.Sprintf("the coordinator is Plumb %s, and this worker is Plumb %s, which talks to coordinators otherwise", c.Plumb, h.Plumb)
+	case h.Plumb != c.Plumb && c.Pins == nil:
+		w.Refused = fmt.Sprintf("the campaign is judged by Plumb %s, and this worker is Plumb %s: two versions may judge differently; use the same program, or serve with --mixed", c.Plumb, h.Plumb)
 	default:
-		for i, s := range c.Subjects {
-			if slices.Contains(h.Subjects, s) && !slices.ContainsFunc(c.Needs[s], func(tag string) bool { return !slices.Contains(h.Tags, tag) }) {
-				w.Serve = append(w.Serve, lane{i, s})
-			}
-		}
-		if w.Serve == nil {
-			w.Refused = fmt.Sprintf("the campaign judges %v, needing the tags %v; this worker has %v and the tags %v", c.Subjects, c.Needs, h.Subjects, h.Tags)
-		}
+		w.Serve, w.Refused = c.serves(&h)
 	}
 	if w.Refused != "" {
 		c.Log("worker %q is refused: %s", h.Worker, w.Refused)
@@ -147,6 +143,38 @@ func (c *Coordinator) welcome(m *nats.Msg) {
 		defer c.greet(h.Worker, w.Ended || w.Refused != "")
 		_ = m.Respond(text) // the worker asks again
 	}
+}
+
+// serves are the queues of which a worker may take, or why there are none.
+func (c *Coordinator) serves(h *hello) (serve []lane, refused string) {
+	pinned := false
+	for i, s := range c.Subjects {
+		if !slices.Contains(h.Subjects, s) || slices.ContainsFunc(c.Needs[s], func(tag string) bool { return !slices.Contains(h.Tags, tag) }) {
+			continue
+		}
+		if c.Pins != nil {
+			is, fresh, err := c.Pins.may(s, h.Plumb)
+			switch {
+			case err != nil:
+				c.Log("%s cannot be pinned to a build: %v", s, err)
+			case fresh:
+				c.Log("%s is judged by Plumb %s from now on", s, h.Plumb)
+			}
+			if !is {
+				pinned = true
+				continue
+			}
+		}
+		serve = append(serve, lane{i, s})
+	}
+	switch {
+	case serve != nil:
+	case pinned:
+		refused = fmt.Sprintf("each subject is judged by one build of Plumb: %s; this worker is Plumb %s", c.Pins, h.Plumb)
+	default:
+		refused = fmt.Sprintf("the campaign judges %v, needing the tags %v; this worker has %v and the tags %v", c.Subjects, c.Needs, h.Subjects, h.Tags)
+	}
+	return serve, refused
 }
 
 // publish fills the queues up to the window.

@@ -152,8 +152,12 @@ func ReadToken(path string) (string, error) {
 	return token, err
 }
 
+// protocol is the version of what workers and coordinators say to each other.
+const protocol = 1
+
 // hello is what a worker says of itself, and what it asks.
 type hello struct {
+	Protocol int      `json:"protocol"`
 	Plumb    string   `json:"plumb"`
 	Worker   string   `json:"worker"`
 	Subjects []string `json:"subjects"`

@@ -50,7 +50,9 @@ func (s *served) logged() string {
 
 const token = "a token of some length"
 
-func serve(t *testing.T, cases int) *served {
+func serve(t *testing.T, cases int) *served { return servePinned(t, cases, nil) }
+
+func servePinned(t *testing.T, cases int, pins *Pins) *served {
 	t.Helper()
 	dir := t.TempDir()
 	s := &served{ended: make(chan error, 1)}
@@ -73,7 +75,7 @@ func serve(t *testing.T, cases int) *served {
 	if s.books, err = ledger.Open(s.db, c, 8, ledger.Budget{}); err != nil {
 		t.Fatal(err)
 	}
-	co := &Coordinator{Books: s.books, Key: "k", Plumb: "v1", Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Needs: map[string][]string{"b": {"cuda"}}, Lease: 2 * time.Second, Log: s.log}
+	co := &Coordinator{Books: s.books, Key: "k", Plumb: "v1", Pins: pins, Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Needs: map[string][]string{"b": {"cuda"}}, Lease: 2 * time.Second, Log: s.log}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { s.ended <- co.Run(ctx, s.url, Access{Token: token}) }()
 	t.Cleanup(stop)

@@ -101,7 +101,7 @@ func (w *Worker) Serves() []string {
 // Ended asks the coordinator whether the campaign is over, and waits for one that
 // is away. A refusal is an error.
 func (w *Worker) Ended(ctx context.Context) (bool, error) {
-	text, err := json.Marshal(hello{w.Plumb, w.Name, w.Subjects, w.Tags})
+	text, err := json.Marshal(hello{protocol, w.Plumb, w.Name, w.Subjects, w.Tags})
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEachSubjectHasOneBuild: where builds are mixed, the first that serves a subject
+// judges it, after a new start of the coordinator too; others judge the others.
+func TestEachSubjectHasOneBuild(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins.json")
+	pins, err := OpenPins(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := servePinned(t, 8, pins)
+	joined := func(build string, subjects ...string) (serves []string, err error) {
+		w := worker(build)
+		w.Plumb, w.Subjects = build, subjects
+		_, err = w.Join(t.Context(), s.url, Access{Token: token})
+		if err == nil {
+			serves = w.Serves()
+			w.Leave()
+		}
+		return serves, err
+	}
+	for _, c := range []struct {
+		build    string
+		subjects []string
+		want     []string
+		refused  string
+	}{
+		{"v2", []string{"a"}, []string{"a"}, ""},
+		{"v3", []string{"a", "b"}, []string{"b"}, ""},
+		{"v2", []string{"a", "b"}, []string{"a"}, ""},
+		{"v1", []string{"a", "b"}, nil, "each subject is judged by one build of Plumb: a by v2, b by v3; this worker is Plumb v1"},
+	} {
+		got, err := joined(c.build, c.subjects...)
+		if c.refused == "" && (err != nil || !slices.Equal(got, c.want)) || c.refused != "" && (err == nil || err.Error() != c.refused) {
+			t.Errorf("%s with %q: %q, %v", c.build, c.subjects, got, err)
+		}
+	}
+	if !strings.Contains(s.logged(), "b is judged by Plumb v3 from now on") {
+		t.Errorf("it said %q", s.logged())
+	}
+	if pins, err = OpenPins(path); err != nil || pins.String() != "a by v2, b by v3" {
+		t.Errorf("%v, %v", pins, err)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenPins(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+}
