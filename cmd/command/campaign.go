@@ -116,9 +116,7 @@ stop) or killed: plumb campaign resume goes on.`,
 		},
 	}
 	r.plan.flags(cmd)
-	group(cmd, whichCases, func(fl *pflag.FlagSet) {
-		budgetFlag(fl, &r.budget, "candidates have equal shares of it, start-up aside, and those tests")
-	})
+	r.spends(cmd)
 	bars(cmd, "for", "number", "incremental")
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		r.keep.flag(fl)
@@ -132,12 +130,17 @@ stop) or killed: plumb campaign resume goes on.`,
 	return cmd
 }
 
+func (r *campaignRun) spends(cmd *cobra.Command) {
+	group(cmd, whichCases, func(fl *pflag.FlagSet) {
+		budgetFlag(fl, &r.budget, "candidates have equal shares of it, start-up aside, and those tests")
+	})
+}
+
 func (r *campaignRun) begin(ctx context.Context, sources []string) error {
 	s, err := r.planned(sources)
 	if err != nil {
 		return err
 	}
-	s.Budget = r.budget
 	tests, err := s.tests(ctx, r.plan)
 	if err != nil {
 		return mistake(err)
@@ -169,7 +172,11 @@ func (r *campaignRun) planned(sources []string) (*spec, error) {
 	if len(sources) == 0 {
 		sources = []string{string(suitesSource)}
 	}
-	return r.spec(sources)
+	s, err := r.spec(sources)
+	if err == nil {
+		s.Budget = r.budget
+	}
+	return s, err
 }
 
 // record makes the rows of the campaign.

@@ -63,6 +63,8 @@ are Plumb's own language, and a worker starts the subjects alone that it names.`
 		},
 	}
 	s.plan.flags(cmd)
+	s.spends(cmd)
+	bars(cmd, "for", "number")
 	cmd.Flags().Lookup("jobs").Hidden = true // a worker's own
 	cmd.Flags().Lookup("python").Hidden = true
 	group(cmd, "Workers", func(fl *pflag.FlagSet) {
@@ -136,6 +138,9 @@ func (s *campaignServe) campaign(ctx context.Context, db *store.Store, sources [
 			return nil, nil, usage(anotherPlumb(c, sp))
 		}
 		return c, sp, nil
+	}
+	if s.budget.Time > 0 {
+		return nil, nil, usage(fmt.Errorf("--for %s: workers come and go, so that here it takes a number of cases, such as --for 100000", s.budget.Time))
 	}
 	sp, err := s.planned(sources)
 	if err != nil {
