@@ -22,6 +22,7 @@ graph:                      tensor internal/draw/choice internal/kernel op inter
 api:                        internal/arg tensor op internal/autograd internal/eager ops nn graph internal/draw/choice
 nn:                         internal/arg tensor op internal/draw/choice internal/variate
 internal/gradcheck:         tensor internal/draw/choice op program internal/eager
+internal/campaign/bandit:
 internal/campaign/coverage:
 optim:                      internal/arg tensor op internal/eager nn
 internal/draw/opcase:       tensor internal/draw/choice op program internal/inplace
