@@ -163,6 +163,7 @@ func TestProgramsThatAsk(t *testing.T) {
 		"second order": "g = torch.autograd.grad(z, (x, s), create_graph=True)\nh = g[0]\nr = h * h\nu = torch.sum(r)\nu.backward()\n",
 		"kept":         "k = s.retain_grad()\nb = z.backward()\ng = s.grad\n",
 		"about them":   "r = s.requires_grad\n",
+		"a short form": "a = torch.arange(3)\nb = z.backward()\ng = x.grad\nh = torch.mul(g, a)\n",
 	} {
 		p, err := program.Parse("p.py", given+asked)
 		if err != nil {

@@ -253,13 +253,16 @@ func (w *writer) named(call *op.Call, own *op.Sig, result, target string) progra
 	}
 	var args []any
 	var kwargs []program.Kwarg
+	named := false
 	for i, p := range params[:last] {
 		v := written(p, symbols.Vals[i])
 		switch {
-		case !p.KwOnly && len(kwargs) == 0:
+		case symbols.Vals[i] == nil && !p.HasDefault && !p.Type.Optional: // of another signature, which is given no such argument
+			named = true
+		case !p.KwOnly && !named:
 			args = append(args, v)
 		case !omitted(p, symbols.Vals[i]):
-			kwargs = append(kwargs, program.Kwarg{Name: own.Params[i].Name, Value: v})
+			kwargs, named = append(kwargs, program.Kwarg{Name: own.Params[i].Name, Value: v}), true
 		}
 	}
 	return program.Written(call.Def, result, target, args, kwargs)
