@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -76,6 +77,53 @@ func TestONNX(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestONNXCalls: what several nodes stand for is as PyTorch 1.13 and 2.15 have it.
+func TestONNXCalls(t *testing.T) {
+	path, _, err := Find("onnx:ort", "")
+	if err != nil {
+		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	w, err := Open(t.Context(), Config{Framework: "onnx:ort", Python: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	const given = "x = tensor((2, 2, 2), torch.float32, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])\n" +
+		"i = tensor((3,), torch.int64, [0, 1, 1])\nj = tensor((3,), torch.int64, [1, -1, 0])\nk = tensor((), torch.int64, [1])\n"
+	for call, want := range map[string]string{
+		"x[:, i, j]":                         "[2 3] 1 3 2 5 7 6",
+		"x[i, :, j]":                         "[3 2] 1 3 5 7 4 6",
+		"x[i, j]":                            "[3 2] 2 3 6 7 4 5",
+		"x[1, :, i]":                         "[2 3] 4 5 5 6 7 7",
+		"x[i, k, j]":                         "[3] 3 7 6",
+		"x[[0, 1], 1]":                       "[2 2] 2 3 6 7",
+		"torch.linspace(-1.0, 1.0, 5)":       "[5] -1 -0.5 0 0.5 1",
+		"torch.linspace(3.0, 7.0, 1)":        "[1] 3",
+		`x.to_local("cpu[0, 1]", "S(0)", 1)`: "[1 2 2] 4 5 6 7",
+		"torch.linspace(0, 3, 4, dtype=torch.float16)": "[4] 0 1 2 3",
+	} {
+		p, err := program.Parse("p.py", given+"y = "+call+"\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []string{"eager", "graph"} {
+			in, err := w.In(mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := in.Run(t.Context(), backend.NewJob(p))
+			if err != nil || out.Status != backend.OK {
+				t.Errorf("%s, %s: %v, %+v", call, mode, err, out)
+				continue
+			}
+			y := out.Values[len(out.Values)-1].Tensor
+			if got := fmt.Sprint(y.Shape(), " ", numbers(y)); got != want {
+				t.Errorf("%s, %s: %s, want %s", call, mode, got, want)
+			}
+		}
 	}
 }
 

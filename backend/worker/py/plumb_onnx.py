@@ -299,38 +299,31 @@ class ONNX(Parts, plumb_subject.Adapter):
         return none + [pad[2 * i] for i in reversed(range(k))] + none + [pad[2 * i + 1] for i in reversed(range(k))]
 
     def indexed(self, t, index):
-        """Reads by numbers, slices, None, an ellipsis, and one tensor of integers."""
+        """Reads by numbers, slices, None and an ellipsis, then by tensors of integers, or by one mask."""
         parts = [self.literal(i, bool if i and isinstance(i[0], bool) else np.int64) if isinstance(i, list) else i
                  for i in (index if isinstance(index, tuple) else [index])]
-        found = [i for i in parts if self.is_tensor(i)]
-        if len(parts) == 1 and found and found[0].dtype == bool:
-            return self.masked_rows(t, found[0])
-        if len(found) > 1 and found == parts[:len(found)]:
-            rest = parts[len(found):]
-            return self.indexed(self.at_points(t, found), (*[slice(None)] * max(i.ndim for i in found), *rest))
+        if len(parts) == 1 and self.is_tensor(parts[0]) and parts[0].dtype == bool:
+            return self.masked_rows(t, parts[0])
         used = sum(i is not None and i is not Ellipsis for i in parts)
         at = next((k for k, i in enumerate(parts) if i is Ellipsis), len(parts))
         parts[at:at + 1] = [slice(None)] * (t.ndim - used)
-        self.check(t, len([i for i in parts if i is not None]) == t.ndim and sum(map(self.is_tensor, parts)) < 2)
-        self.check(t, not any(map(self.is_tensor, parts)) or not any(type(i) is int for i in parts))
-        axis = 0
+        self.check(t, len([i for i in parts if i is not None]) == t.ndim)
+        axis, chosen = 0, {}
         for i in parts:
             if i is None:
                 t = self.op("Unsqueeze", t, [axis])
-            elif self.is_tensor(i):
-                self.check(i, i.dtype == np.int64)
-                t = self.op("Gather", t, i, axis=axis)
-                axis += i.ndim - 1
             elif isinstance(i, slice):
                 if i != slice(None):
                     start, end, step = i.indices(t.shape[axis])
                     t = self.cut(t, axis, start, end, step)
+            elif self.is_tensor(i) and i.ndim:
+                chosen[axis] = i
             else:
-                self.check(t, type(i) is int)
-                t = self.op("Gather", t, self.whole(i), axis=axis)
+                self.check(t, self.is_tensor(i) or type(i) is int)
+                t = self.op("Gather", t, self.integers(i) if self.is_tensor(i) else self.whole(i), axis=axis)
                 axis -= 1
             axis += 1
-        return t
+        return self.chosen(t, chosen)
 
     def resized(self, t, size, scale, mode, align):
         """Resizes images to sizes, or by factors."""

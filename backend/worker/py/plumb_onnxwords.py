@@ -135,6 +135,18 @@ class Places:
         flat = self.op("ScatterElements", self.flatten(t, 0, -1), self.literal(places.reshape(-1), np.int64), self.flatten(value, 0, -1), reduction=reduction)
         return self.reshape(flat, t.shape)
 
+    def spaced(self, start, end, steps, dtype):
+        """Returns numbers at equal distances, counted from both ends as PyTorch does."""
+        self.check(dtype, dtype.kind == "f" and steps >= 0)
+        if steps < 2:
+            return self.op("Expand", self.full((), start, dtype), [steps])
+        step, half = self.full((), (end - start) / (steps - 1), dtype), steps // 2
+
+        def counted(v, low, high):
+            return self.op("Add", self.full((), v, dtype), self.op("Mul", self.to(self.op("Range", *self.scalars(np.int64, low, high, 1)), dtype), step))
+
+        return self.op("Concat", counted(start, 0, half), counted(end, half + 1 - steps, 1), axis=0)
+
     def tuple(self, values):
         return tuple(values)
 
@@ -154,6 +166,19 @@ class Places:
         shape = np.broadcast_shapes(*[i.shape for i in indices])
         each = [self.op("Unsqueeze", self.expand(self.to(i, np.dtype(np.int64)), shape), [-1]) for i in indices]
         return self.op("GatherND", t, self.op("Concat", *each, axis=-1))
+
+    def integers(self, index):
+        return self.check(index, index.dtype == np.int64)
+
+    def chosen(self, t, indices):
+        """Returns what tensors of integers choose along their axes; what axes that are not neighbours choose comes first."""
+        axes = list(indices)
+        if len(axes) < 2:
+            return self.op("Gather", t, self.integers(indices[axes[0]]), axis=axes[0]) if axes else t
+        first, rest = axes[0], t.ndim - len(axes)
+        found = self.at_points(self.moved(t, axes, range(len(axes))), [self.integers(i) for i in indices.values()])
+        shape = range(found.ndim - rest)
+        return self.moved(found, shape, [first + d for d in shape]) if axes[-1] - first < len(axes) else found
 
     def unpooled(self, n, t, indices, kernel, stride, padding, size):
         """Puts what pooling took back to its places, which PyTorch counts in each plane."""

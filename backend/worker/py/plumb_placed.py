@@ -8,6 +8,7 @@ sum of what it has then.
 import functools
 import json
 import math
+import operator
 import random
 import re
 import zlib
@@ -129,7 +130,7 @@ class Placed(Graphed):
 
     def local(self, t, placement, sbp, rank=0):
         """Returns the piece that the first rank has, on all ranks; it is held to what that rank has."""
-        piece = plumb_ranks.local(t, placement, sbp, rank)
+        piece = plumb_ranks.local(operator.getitem, t, placement, sbp, rank)
         here = t.detach().to_global(self.there(placement), self.sbp(sbp)).to_local()
         whole = self.together(piece)
         if self.rank == rank and self.adapter.array(here).tobytes() != self.adapter.array(whole).tobytes():

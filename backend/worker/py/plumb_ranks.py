@@ -40,6 +40,6 @@ def piece(shape, placement, sbp, rank):
     return bounds
 
 
-def local(tensor, placement, sbp, rank=0):
-    """Returns what a rank holds of a tensor."""
-    return tensor[tuple(slice(lo, hi) for lo, hi in piece(tensor.shape, placement, sbp, rank))] if len(tensor.shape) else tensor
+def local(read, tensor, placement, sbp, rank=0):
+    """Returns what a rank holds of a tensor, which `read` reads at an index."""
+    return read(tensor, tuple(slice(lo, hi) for lo, hi in piece(tensor.shape, placement, sbp, rank))) if len(tensor.shape) else tensor

@@ -37,7 +37,8 @@ def resolve(adapter, target):
     if target == "Tensor.to_global":  # a whole tensor stays what it is
         return lambda tensor, placement=None, sbp=None, grad_sbp=None, itself=False: copied(adapter, tensor)
     if target == "Tensor.to_local":
-        return plumb_ranks.local
+        read = plumb_table.resolve(adapter, "operator.getitem") if adapter.own else operator.getitem
+        return functools.partial(plumb_ranks.local, read)
     if target == "Module.to_global":
         return lambda module, placement=None, sbp=None: module
     if adapter.own:
