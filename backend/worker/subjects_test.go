@@ -168,9 +168,11 @@ func TestGraphs(t *testing.T) {
 	}{
 		"refused":  {"refused", linear(), "refused: RuntimeError: no such program"},
 		"in place": {"once", new(builder).in("x", x, false).call("y", "Tensor.exp_", program.Ref("x")), "changes in place"},
-		"leaf":     {"once", new(builder).in("x", x, false).call("y", "Tensor.requires_grad_", program.Ref("x")), "no place for Tensor.requires_grad_"},
-		"late":     {"once", linear().call("t", "Module.train", program.Ref("m")), "comes after a call of the module"},
-		"a gap":    {"once", new(builder).in("x", x, false).call("y", "torch.neg", program.Ref("x")), "no such form"},
+		"renormed": {"once", new(builder).in("x", x, false).in("i", tensor.Float64s(tensor.I64, []int{1}, 1), false).
+			call("y", "torch.nn.functional.embedding", program.Ref("i"), program.Ref("x"), nil, 1.0), "does not tell what torch.nn.functional.embedding changes in place"},
+		"leaf":  {"once", new(builder).in("x", x, false).call("y", "Tensor.requires_grad_", program.Ref("x")), "no place for Tensor.requires_grad_"},
+		"late":  {"once", linear().call("t", "Module.train", program.Ref("m")), "comes after a call of the module"},
+		"a gap": {"once", new(builder).in("x", x, false).call("y", "torch.neg", program.Ref("x")), "no such form"},
 	} {
 		if out := in(c.mode, c.b); out.Status != backend.Unsupported || !strings.Contains(out.Message, c.want) {
 			t.Errorf("%s: %+v", name, out)
