@@ -118,13 +118,30 @@ func (s *Session) product(r *result) bool {
 		switch want := verdict.At(r.ref, d.Where); {
 		case d.Diff.Rule != compare.Distance || !want.DType().IsFloat():
 			return true
-		case l.Error != nil && (l.Terms != nil || d.Where.Part == backend.PartGrad):
+		case l.Error != nil && d.Where.Part == backend.PartGrad:
 			most = float64(l.Unit) * max(compare.Largest(l.Error), float64(l.Count)*s.factors(r))
+		case l.Error != nil && l.Terms != nil:
+			return !s.normwise(r, l, want, verdict.At(r.kernel, d.Where))
 		case l.Reason == compare.NothingRounds && d.Where.Part == backend.PartValue:
 			most = compare.Roundoff(want.DType()) * s.factors(r)
 		}
 		return !(float64(d.Diff.MaxAbs) <= 2*r.slack*most)
 	})
+}
+
+// normwise reports whether no element is further off than the errors of its arguments, which
+// are its own, and those of the largest sum make: how uncertain another row of attention is
+// says nothing about this one.
+func (s *Session) normwise(r *result, l *compare.Limit, want, got *tensor.Tensor) bool {
+	count := float64(l.Count)
+	largest := count * max(compare.Largest(l.Terms), s.factors(r))
+	for i := range want.Len() {
+		inherited := max(0, l.Error.Float(i)-count*l.Terms.Float(i))
+		if !(verdict.Distance(want.At(i), got.At(i)) <= 2*r.slack*float64(l.Unit)*(inherited+largest)) {
+			return false
+		}
+	}
+	return true
 }
 
 // factors is the product of the largest elements of the two factors, where they are the first

@@ -89,10 +89,10 @@ func TestExcuses(t *testing.T) {
 		return r
 	}
 	product := func(part backend.Part, most float64) *result {
-		r := misalignedBy(compare.Distance, 1e30, part, ZeroRows, x, vector(0, 0, 0, 9), vector(3e-7, 0, 0, 9))
+		r := misalignedBy(compare.Distance, 1e30, part, ZeroRows, x, vector(0, 0, 0, 9), vector(most, 0, 0, 9))
 		d := &r.verdict.Differences[0]
 		d.Diff.MaxAbs = compare.Number(most)
-		d.Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(0, 0, 0, 18), Terms: vector(0, 0, 0, 9)}
+		d.Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(0, 0, 0, 18), Terms: vector(0, 0, 0, 9), Count: 2}
 		return r
 	}
 	old := &Session{info: "torch 1.13.0a0"}
@@ -107,6 +107,11 @@ func TestExcuses(t *testing.T) {
 	whole := product(value, 1.5e-5)
 	whole.verdict.Differences[0].Limit = compare.Exactly(compare.NothingRounds)
 	whole.program.Inputs = apart.program.Inputs
+	inherited := product(value, 1.5e-5) // another element's error, of what it is computed of
+	inherited.verdict.Differences[0].Limit.Terms = vector(0, 0, 0, 1e-3)
+	inherited.verdict.Differences[0].Limit.Count = 2
+	own := product(value, 1.5e-5)
+	own.verdict.Differences[0].Limit.Error, own.verdict.Differences[0].Limit.Terms = vector(16, 0, 0, 2), vector(0, 0, 0, 1)
 	inHalf := product(value, 3e-7)
 	inHalf.DType = tensor.F16
 	for _, c := range []struct {
@@ -124,6 +129,8 @@ func TestExcuses(t *testing.T) {
 		{"product", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
 		{"product", "one of factors whose largest elements do not meet", products, apart},
 		{"", "off by more than the largest element may be", products, product(value, 2e-5)},
+		{"", "off by what another element inherits", products, inherited},
+		{"product", "off by what it inherits itself, and one that is by the largest sum", products, own},
 		{"product", "the gradient of a product", products, product(grad, 1.5e-5)},
 		{"product", "a product of whole numbers", products, whole},
 		{"", "a product of whole numbers, its factors unknown", rows, whole},
