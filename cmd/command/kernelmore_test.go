@@ -228,3 +228,13 @@ func TestRegisteredOperatorsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestShiftsAreTraced: a reference that unpacks bytes by shifts has error bounds of its own.
+func TestShiftsAreTraced(t *testing.T) {
+	slow(t)
+	r := kernelReport(t, needTorch(t), "def unpack(x, p):\n    return x * (p >> 4).to(x.dtype) + (p << 1).to(x.dtype)\n",
+		"k.py::unpack", "--against", "k.py::unpack", "--inputs", "x: f32[N], p: u8[N] in 0..256", "-n", "2")
+	if i := slices.IndexFunc(r.Notes, func(note string) bool { return strings.Contains(note, "error bounds") }); i >= 0 {
+		t.Error(r.Notes[i])
+	}
+}

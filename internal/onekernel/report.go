@@ -339,7 +339,7 @@ func smallestOf(r *result) *Smallest {
 	out.Where = placed(&d)
 	out.Index, out.Got, out.Want, out.Limit = d.Diff.Worst, d.Diff.Got, d.Diff.Want, d.Limit.Times(r.slack).String()
 	if d.Truth != nil {
-		out.Truth = d.Truth.Exact
+		out.Truth = d.Truth.Of(d.Diff.Worst)
 	}
 	return out
 }

@@ -260,7 +260,7 @@ class Traced(Calls):
 
 READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool__", "__int__", "__float__", "__index__", "__contains__"}
 OPERATORS = {"Tensor.__%s__" % name: "operator." + to for name, to in (
-    ("invert", "invert"), ("eq", "eq"), ("ne", "ne"), ("and", "and_"), ("or", "or_"), ("xor", "xor"), ("pow", "pow"), ("floordiv", "floordiv"), ("truediv", "truediv"), ("mod", "mod"))}
+    ("invert", "invert"), ("eq", "eq"), ("ne", "ne"), ("and", "and_"), ("or", "or_"), ("xor", "xor"), ("pow", "pow"), ("floordiv", "floordiv"), ("truediv", "truediv"), ("mod", "mod"), ("lshift", "lshift"), ("rshift", "rshift"))}
 IN_PLACE = {"Tensor.__i%s__" % name: "Tensor.%s_" % to for name, to in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"))}
 
 

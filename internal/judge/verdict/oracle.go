@@ -53,12 +53,17 @@ type Truth struct {
 // fill tells the truth of each sample.
 func (t *Truth) fill(samples []compare.Sample) {
 	for i := range samples {
-		v := t.values
-		for d, k := range samples[i].Index {
-			v = v.Narrow(d, k, 1, 1)
-		}
-		samples[i].Truth = compare.Element(v, 0)
+		samples[i].Truth = t.Of(samples[i].Index)
 	}
+}
+
+// Of tells the truth of an element.
+func (t *Truth) Of(index []int) string {
+	v := t.values
+	for d, k := range index {
+		v = v.Narrow(d, k, 1, 1)
+	}
+	return compare.Element(v, 0)
 }
 
 // NearInputs is how many nearby inputs an oracle is asked about.

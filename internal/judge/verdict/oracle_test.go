@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"plumb/backend"
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/internal/refusal"
 	"plumb/op"
@@ -65,6 +66,12 @@ func TestReferencesErrorIsNotTheCandidates(t *testing.T) {
 	}
 	if w := judge(want, off, o); w != verdict.Misaligned {
 		t.Errorf("the candidate is off: %s", w)
+	}
+	told := verdict.Judge(p, outcome(want), outcome(off), policy).Differences[0].Truth
+	for i := range 2 {
+		if got := told.Of([]int{i}); got != compare.Element(truth, i) {
+			t.Errorf("the truth at %d: %s", i, got)
+		}
 	}
 }
 
