@@ -2,6 +2,7 @@ package onekernel
 
 import (
 	"context"
+	"math"
 	"math/cmplx"
 
 	"plumb/backend"
@@ -36,7 +37,8 @@ func (s *Session) nearTruth(ctx context.Context, r *result, job *backend.Job) (b
 // smallestHalf is the distance of float16's numbers near 0.
 const smallestHalf = 0x1p-24
 
-// truer reports whether each element is as the reference's, or else as the truth.
+// truer reports whether each element is as the reference's, or else as the truth: to a few
+// roundings, or within its limit, where terms that cancel leave little.
 func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) bool {
 	unit, size := compare.Roundoff(want.DType()), 0.0
 	rounded := exact.Convert(want.DType())
@@ -54,6 +56,9 @@ func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) b
 			allowed += smallestHalf
 		}
 		off := verdict.Distance(want.At(i), g)
+		if limit := r.slack * d.Limit.Allows(rounded, i); limit < math.Inf(1) {
+			allowed = max(allowed, limit)
+		}
 		if off != 0 && !(off <= r.slack*d.Limit.Allows(want, i)) && g != rounded.At(i) && !(verdict.Distance(t, g) <= allowed) {
 			return false
 		}

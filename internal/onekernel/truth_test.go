@@ -5,6 +5,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
+	"plumb/op"
 	"plumb/tensor"
 )
 
@@ -33,6 +34,30 @@ func TestTruer(t *testing.T) {
 		r := misalignedBy(compare.NonFinite, inf, c.part, Tiny, vector(1, 2, 3, 4), want, c.got)
 		if got := r.truer(&r.verdict.Differences[0], want, c.got, exact); got != c.truer {
 			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+}
+
+// TestCancelledGradientsAreTruer: what terms that cancel leave of a gradient is as uncertain
+// as they are, which its limit says, where there is one.
+func TestCancelledGradientsAreTruer(t *testing.T) {
+	exact, want := vector(1e-7, 1e-9), vector(nan, 1e-9)
+	for _, c := range []struct {
+		what  string
+		got   float64
+		terms float64
+		truer bool
+	}{
+		{"nothing left of terms of 100", 0, 100, true},
+		{"more than they may leave", 1e-4, 100, false},
+		{"terms of 0.1", 0, 0.1, false},
+		{"no bound", 0, nan, false},
+	} {
+		got := vector(c.got, 1e-9)
+		r := misalignedBy(compare.NonFinite, inf, backend.PartGrad, Tiny, vector(1, 2), want, got)
+		r.verdict.Differences[0].Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(c.terms, 1)}
+		if r.truer(&r.verdict.Differences[0], want, got, exact.Convert(tensor.F64)) != c.truer {
+			t.Errorf("%s: %v", c.what, !c.truer)
 		}
 	}
 }
