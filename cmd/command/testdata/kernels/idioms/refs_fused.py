@@ -69,7 +69,7 @@ def softmax_and_none(x):
     return torch.softmax(torch.cat([x, torch.zeros_like(x[..., :1])], -1), -1)[..., :-1]
 
 
-def distil(x, y): return F.kl_div(F.log_softmax(x / 2, -1), F.log_softmax(y / 2, -1), reduction="batchmean", log_target=True) * 4
+def distil(x, y): return F.kl_div(F.log_softmax(x / 2, -1), F.softmax(y / 2, -1), reduction="batchmean") * 4
 
 
 def dice(x, t):
