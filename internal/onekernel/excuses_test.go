@@ -248,23 +248,28 @@ func TestFollowsNonFinite(t *testing.T) {
 		what                       string
 		want, got, a, b, near, far float64
 		follows                    bool
+		wide                       [2]float64
 	}{
-		{"what is right", 1, 1, 1, 1, 1, 1, true},
-		{"another number", 1, 1.5, 1, 1, 1, 1, true}, // which is held to its limit elsewhere
-		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true},
-		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true},
-		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false},
-		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true},
-		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false},
-		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false},
-		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false},
-		{"NaN for a number", 1, nan, 1, 1, 1, 1, false},
-		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false},
-		{"the other infinity", inf, -inf, 1, 2, 1, 2, false},
-		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false},
-		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false},
+		{"what is right", 1, 1, 1, 1, 1, 1, true, [2]float64{}},
+		{"another number", 1, 1.5, 1, 1, 1, 1, true, [2]float64{}}, // which is held to its limit elsewhere
+		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true, [2]float64{}},
+		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true, [2]float64{}},
+		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false, [2]float64{}},
+		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true, [2]float64{}},
+		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false, [2]float64{}},
+		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false, [2]float64{}},
+		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false, [2]float64{}},
+		{"NaN for a number", 1, nan, 1, 1, 1, 1, false, [2]float64{}},
+		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false, [2]float64{}},
+		{"the other infinity", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}},
+		{"the other one of a residue of 0", inf, -inf, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}},
+		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}},
+		{"NaN for one that grows as a logarithm", inf, nan, 1, 2, 9.2, 10.3, false, [2]float64{9.2, 10.3}},
+		{"NaN for one that a residue of 0 makes", inf, nan, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}},
+		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}},
+		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}},
 	} {
-		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far)); got != c.follows {
+		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}); got != c.follows {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}

@@ -20,20 +20,29 @@ var replaced = []float64{1e4, -1e4}
 // result goes as they grow.
 var far = []float64{1e4, 3e4}
 
+// residue is what of an infinity's growth is left at most where it is multiplied by 0, in
+// float64: half its digits. A logarithm grows by more.
+const residue = 0x1p-26
+
 // followsNonFinite reports whether what a case of NonFinite holds against a kernel follows
 // from the order of operations alone: it has an infinity where the reference has NaN, as
 // (x−m)·w has for an infinite w and x·w−m·w has not; or it differs in elements that do not
 // depend on any NaN or infinity, and which the reference multiplies by 0 on the way, as
 // attention does what is masked; or it has that to which the reference goes as infinities
-// grow, where the reference has NaN for ∞−∞: exp(x−logsumexp(x)) is 0 beside an infinity.
+// grow, where the reference has NaN for ∞−∞: exp(x−logsumexp(x)) is 0 beside an infinity; or
+// it has NaN or the other infinity where the reference's is one times what rounding has left
+// of 0, as (x−m)·w is in a row that is constant.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
 	if r.Regime != NonFinite || s.pointwise || r.verdict.Word != verdict.Misaligned || r.verdict.Kind != verdict.Kind(backend.PartValue) {
 		return false, nil
 	}
 	var free []*backend.Outcome
-	for k, by := range slices.Concat(replaced, far) {
+	for k, by := range slices.Concat(replaced, far, far) {
 		p := exchanged(job.Program, by, k >= len(replaced))
 		p.Backward = nil
+		if k >= len(replaced)+len(far) {
+			p = program.Widen(p)
+		}
 		o, err := s.reference.Run(ctx, backend.NewJob(p))
 		if err != nil || o.Status != backend.OK {
 			return false, err
@@ -50,12 +59,13 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
 		a, b := verdict.At(free[0], d.Where), verdict.At(free[1], d.Where)
 		near, beyond := verdict.At(free[2], d.Where), verdict.At(free[3], d.Where)
-		for _, t := range []*tensor.Tensor{want, got, a, b, near, beyond} {
+		wide := [2]*tensor.Tensor{verdict.At(free[4], d.Where), verdict.At(free[5], d.Where)}
+		for _, t := range []*tensor.Tensor{want, got, a, b, near, beyond, wide[0], wide[1]} {
 			if t == nil || t.Len() != want.Len() {
 				return false, nil
 			}
 		}
-		if !follows(want, got, a, b, near, beyond) {
+		if !follows(want, got, a, b, near, beyond, wide) {
 			return false, nil
 		}
 	}
@@ -64,14 +74,16 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 
 // follows reports whether each element of a kernel's result is as the reference's, or
 // differs by the order of operations alone, by what the reference gives where NaN and
-// infinities are replaced, and where infinities alone are, by far numbers and farther ones.
-func follows(want, got, a, b, near, beyond *tensor.Tensor) bool {
+// infinities are replaced, and where infinities alone are, by far numbers and farther ones,
+// in its dtype and in float64.
+func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tensor) bool {
 	for i := range want.Len() {
 		w, g := want.At(i), got.At(i)
 		switch {
 		case compare.Finite(w) && compare.Finite(g), w == g, cmplx.IsNaN(w) && !compare.Finite(g):
 		case !compare.Finite(w) && compare.Finite(g) && a.At(i) == b.At(i):
 		case cmplx.IsNaN(w) && near.At(i) == beyond.At(i) && near.At(i) == g:
+		case cmplx.IsInf(w) && !compare.Finite(g) && cmplx.Abs(wide[1].At(i)-wide[0].At(i)) < residue*(far[1]-far[0]):
 		default:
 			return false
 		}
