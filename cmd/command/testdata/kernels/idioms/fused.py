@@ -9,7 +9,7 @@ def cross_entropy_ignoring(x, t):
     keep = t != 0
     logp = x - torch.logsumexp(x, -1, keepdim=True)
     nll = -logp.gather(1, t[:, None])[:, 0]
-    return ((0.9 * nll - 0.1 * logp.mean(-1)) * keep).sum() / keep.sum()
+    return (0.9 * nll - 0.1 * logp.mean(-1)).masked_fill(~keep, 0).sum() / keep.sum()
 
 
 def cross_entropy_ignoring_all(x, t):
