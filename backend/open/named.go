@@ -85,7 +85,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		return func() (backend.Backend, error) { return s.open(ctx, s.python(of, path, max(s.Threads, 1))) }, nil
 	case of.IsLibrary():
 		return s.library(ctx, of.Path)
-	case of.Name == "recorded":
+	case of.Name == recordedName:
 		base, err := Baseline(of.Path)
 		if err != nil {
 			return nil, &Error{err}
@@ -93,7 +93,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		s.note(spec, base.Reference().Name+" "+base.Reference().Version)
 		return func() (backend.Backend, error) { return base, nil }, nil
 	}
-	return nil, &Error{fmt.Errorf("unknown backend %q%s: want %s", spec, spell.Guess(of.Name, append([]string{"native", "recorded"}, worker.Frameworks...)), Help)}
+	return nil, &Error{fmt.Errorf("unknown backend %q%s: want %s", spec, spell.Guess(of.Name, append([]string{Native, recordedName}, worker.Frameworks...)), Help)}
 }
 
 // native returns how to make backends of Plumb's own operators.
@@ -146,7 +146,7 @@ func (s *Set) ported() (_ *op.Table, err error) {
 
 // IsRecorded reports whether a backend's name is that of a baseline, which
 // holds the outcomes of some programs and can be asked about no other.
-func IsRecorded(spec string) bool { return ParseSpec(spec).Name == "recorded" }
+func IsRecorded(spec string) bool { return ParseSpec(spec).Name == recordedName }
 
 // Is returns the name and version of an opened backend's subject, such as
 // "torch 1.13.1"; empty for native.

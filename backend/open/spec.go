@@ -24,6 +24,9 @@ const Native = "native"
 // Library is the name of a library in C with DIOPI's interface.
 const Library = "diopi"
 
+// recordedName is the name of results that were recorded.
+const recordedName = "recorded"
+
 // onnx is the name before that of an engine which runs ONNX.
 const onnx = "onnx"
 
@@ -36,7 +39,7 @@ func ParseSpec(text string) Spec {
 	case s.IsCommand() || name == "native":
 		s.Mode = rest
 		return s
-	case name == "recorded" || name == Library:
+	case name == recordedName || name == Library:
 		s.Path = rest
 		return s
 	}
@@ -74,6 +77,18 @@ func (s Spec) IsFramework() bool { return slices.Contains(worker.Frameworks, s.N
 
 // IsCommand reports whether the subject is a worker of another's.
 func (s Spec) IsCommand() bool { return strings.ContainsRune(s.Name, '/') }
+
+// File is the path of the file that is named: a worker, a library or a baseline; "" for
+// none. A Python is none: its version tells what it runs.
+func (s Spec) File() string {
+	switch {
+	case s.IsCommand():
+		return s.Name
+	case s.IsLibrary(), s.Name == recordedName:
+		return s.Path
+	}
+	return ""
+}
 
 // IsLibrary reports whether the subject is a library in C.
 func (s Spec) IsLibrary() bool { return s.Name == Library }

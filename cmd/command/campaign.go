@@ -590,6 +590,9 @@ func (r *campaignRun) resume(ctx context.Context, c *campaignOf, args []string) 
 	if s.Plumb != thisPlumb() {
 		return usage(anotherPlumb(one, s))
 	}
+	if err := r.sameSubjects(ctx, one, s); err != nil {
+		return err
+	}
 	if db, err = store.Open(path); err != nil {
 		return &exitError{exitFault, err}
 	}

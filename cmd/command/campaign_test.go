@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"plumb/backend"
+	"plumb/backend/native"
 	"plumb/backend/worker"
+	"plumb/internal/campaign/store"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 )
@@ -91,6 +93,27 @@ func TestTortureHasRightVerdicts(t *testing.T) {
 	}
 	if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(out.String(), "plumb repro") {
 		t.Errorf("campaign findings: %v\n%s", err, out)
+	}
+}
+
+// TestResumeHasTheSameSubjects: a campaign that has cases left goes on with the subjects
+// that it was begun with.
+func TestResumeHasTheSameSubjects(t *testing.T) {
+	for _, one := range []struct {
+		version  string
+		complete bool
+		want     string
+	}{
+		{subjectOf("native", (&native.Backend{}).Info()).Version, false, ""},
+		{"native 0", false, "campaign 3 was begun with native as native 0, which now is native"},
+		{"native 0", true, ""},
+		{"", false, ""}, // that of workers
+	} {
+		c := &store.Campaign{Run: store.Run{ID: 3, Complete: one.complete, Subjects: []store.Subject{{Name: "native", Version: one.version}}}}
+		err := newPlan().sameSubjects(t.Context(), c, &spec{})
+		if (err == nil) != (one.want == "") || err != nil && !strings.Contains(err.Error(), one.want) {
+			t.Errorf("%+v: %v", one, err)
+		}
 	}
 }
 

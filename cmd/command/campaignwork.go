@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -225,10 +224,36 @@ func (p *plan) abouts(ctx context.Context, names []string) (func(string) string,
 		if err := b.Close(); err != nil {
 			return nil, nil, harness(err)
 		}
-		texts[name] = fmt.Sprint(info.Name, info.Version, info.Mode, info.Devices, info.Features) // fmt sorts maps
-		subjects = append(subjects, store.Subject{Name: name, Version: cmp.Or(info.Version, "unknown")})
+		code, err := ownCode(name, info)
+		if err != nil {
+			return nil, nil, harness(err)
+		}
+		texts[name] = fmt.Sprint(info.Name, info.Version, info.Mode, info.Devices, info.Features, code) // fmt sorts maps
+		subjects = append(subjects, subjectOf(name, info))
 	}
 	return func(name string) string { return texts[name] }, subjects, nil
+}
+
+// sameSubjects holds the subjects of a campaign that has cases left to what they were
+// when it began. One that workers judge knows nothing of theirs.
+func (p *plan) sameSubjects(ctx context.Context, c *store.Campaign, s *spec) error {
+	if c.Complete {
+		return nil
+	}
+	p.subjects.imports = s.Flags["import"]
+	for _, was := range c.Subjects {
+		if was.Version == "" {
+			continue
+		}
+		_, is, err := p.abouts(ctx, []string{was.Name})
+		if err != nil {
+			return err
+		}
+		if is[0].Version != was.Version {
+			return usage(fmt.Errorf("campaign %d was begun with %s as %s, which now is %s: begin a new one; with --incremental it takes what has not changed", c.ID, was.Name, was.Version, is[0].Version))
+		}
+	}
+	return nil
 }
 
 // stateDir is the folder of a campaign's state beside its store, made where it is

@@ -82,7 +82,7 @@ func (k *keeper) start(cfg *baseline.RunConfig, run *store.Run, replay func(*sto
 	if k.spare, err = newSpare(cfg); err != nil {
 		return harness(err)
 	}
-	run.Subjects[1].Version = subjectOf("", k.spare.Info()).Version
+	run.Subjects[1].Version = subjectOf(run.Subjects[1].Name, k.spare.Info()).Version
 	if !k.resume {
 		k.begin(run)
 		return nil

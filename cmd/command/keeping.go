@@ -2,6 +2,8 @@ package command
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plumb/backend"
+	"plumb/backend/open"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/find/finding"
@@ -242,7 +245,23 @@ func environment() map[string]string {
 
 // subjectOf is a backend as the store keeps it, under its name on the command line.
 func subjectOf(name string, info backend.Info) store.Subject {
-	return store.Subject{Name: name, Version: strings.TrimSpace(info.Name + " " + info.Version)}
+	version := strings.TrimSpace(info.Name + " " + info.Version)
+	if code, err := ownCode(name, info); err == nil && code != "" {
+		version += " (code " + code + ")"
+	}
+	return store.Subject{Name: name, Version: version}
+}
+
+// ownCode is a digest of what a subject runs that its version says nothing of: the file
+// that its name is, and what its worker has loaded of its user's own; "" for neither.
+func ownCode(name string, info backend.Info) (string, error) {
+	file, err := fileSHA256(open.ParseSpec(name).File())
+	loaded := info.Features["code"]
+	if err != nil || file == "" && loaded == "" {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(file + " " + loaded))
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // storedCase is a record as the store keeps it.

@@ -50,11 +50,14 @@ MADE = {}  # the classes of modules whose call is no call of modules.json
 STEPS = {}  # what computes operators that a table lacks by others
 OWN = "plumb."  # before the id of an operator that is called without a public name
 REQUIRED = object()
+read = set()  # the files of tables
 
 
 def load(path):
     """Reads a table, which lies beside this file."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), path)) as f:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), path)
+    read.add(path)
+    with open(path) as f:
         return json.load(f)
 
 

@@ -13,6 +13,7 @@ import struct
 import sys
 import time
 
+import plumb_code
 from plumb_names import Refusal
 
 REQUESTS, REPLIES, MEMORY = 3, 4, 5
@@ -191,6 +192,9 @@ def main():
         subject = plumb_modes.PyTorch()
     encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
     hello = subject.hello()
+    code = plumb_code.digest(subject.adapter.root)
+    if code:
+        hello["features"] = {**hello["features"], "code": code}
     hello["cpu"] = time.process_time()
     write_all(b"plumb-worker 1 " + encode(hello).encode("ascii") + b"\n")
     memory = Memory()

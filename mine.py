@@ -1,0 +1,1 @@
+def relu(x): return x
