@@ -54,6 +54,8 @@ type Set struct {
 	// Beside starts a process that serves native, whose name is added, for each instance;
 	// nil for none: native runs in this process.
 	Beside []string
+	// Held says where a file of recorded results lies that a name has by another path.
+	Held   map[string]string
 	Int32s bool // native takes indices of int32 wherever it takes int64
 
 	mu    sync.Mutex
@@ -86,7 +88,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 	case of.IsLibrary():
 		return s.library(ctx, of.Path)
 	case of.Name == recordedName:
-		base, err := Baseline(of.Path)
+		base, err := Baseline(cmp.Or(s.Held[of.Path], of.Path))
 		if err != nil {
 			return nil, &Error{err}
 		}

@@ -258,7 +258,7 @@ func (r *campaignRun) labour(ctx context.Context, books *ledger.Ledger, s *spec)
 	go watchStop(ctx, books, stop)
 	for subjects := books.Subjects(); len(subjects) > 0; subjects = books.Subjects() {
 		batch := &batcher{books: books, tell: r.progress(books)}
-		l, err := newApart(s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.subjects.sandbox, r.err})
+		l, err := newApart(s, subjects[0], local{r.subjects.python, r.subjects.jobs, r.subjects.sandbox, nil, r.err})
 		if err != nil {
 			return err
 		}

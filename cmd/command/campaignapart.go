@@ -47,6 +47,8 @@ type assignment struct {
 	Python    string `json:"python"`
 	Jobs      int    `json:"jobs"`
 	Sandbox   bool   `json:"sandbox"`
+	// Held are the files of recorded results that lie elsewhere than their names say.
+	Held map[string]string `json:"held,omitempty"`
 }
 
 // judgeMessage is what the process says: that it waits for a round, the result of a unit, what
@@ -78,7 +80,7 @@ func newApart(s *spec, candidate string, on local) (*apart, error) {
 	if given, err := time.ParseDuration(s.Settings["timeout"]); err == nil {
 		span = given
 	}
-	return &apart{assignment: assignment{text, candidate, on.python, on.jobs, on.sandbox}, log: on.log, span: asks * span}, nil
+	return &apart{assignment: assignment{text, candidate, on.python, on.jobs, on.sandbox, on.held}, log: on.log, span: asks * span}, nil
 }
 
 // A case has so long on a subject, and is run there so often at most, that a process
@@ -358,7 +360,7 @@ func judgeUnits(ctx context.Context, in *json.Decoder, say *json.Encoder, log io
 	if err != nil {
 		return err
 	}
-	l, err := newLabourer(ctx, s, a.Candidate, local{a.Python, a.Jobs, a.Sandbox, log})
+	l, err := newLabourer(ctx, s, a.Candidate, local{a.Python, a.Jobs, a.Sandbox, a.Held, log})
 	if err != nil {
 		return err
 	}

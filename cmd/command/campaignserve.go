@@ -17,6 +17,7 @@ import (
 	"plumb/internal/campaign/fleet"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/store"
+	"plumb/internal/scratch"
 )
 
 // campaignServe is plumb campaign serve.
@@ -149,6 +150,9 @@ func (s *campaignServe) campaign(ctx context.Context, db *store.Store, sources [
 	if sp.Tags, err = s.tags(sp); err != nil {
 		return nil, nil, usage(err)
 	}
+	if err := sp.addBaselines(); err != nil {
+		return nil, nil, usage(err)
+	}
 	tests, err := sp.tests(ctx, s.plan)
 	if err != nil {
 		return nil, nil, mistake(err)
@@ -200,11 +204,14 @@ func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c 
 	sum := sha256.Sum256(append([]byte(c.Started.String()), c.Spec...))
 	co := &fleet.Coordinator{
 		Books: books, Key: fmt.Sprintf("%d-%x", c.ID, sum[:6]), Plumb: thisPlumb(), Pins: pins, Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
-		Lease: s.lease, Log: s.say, Counted: s.progress(books),
+		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{},
+	}
+	for path, digest := range sp.Baselines {
+		co.Files[digest] = path
 	}
 	standing := books.Standing()
 	s.say("campaign %d%s: %d of %d cases are judged, seed %d; plumb worker --join %s --subjects %s", c.ID, named(c.Name), standing.Cases, standing.Wanted, sp.Seed, url,
-		strings.Join(slices.Compact(append([]string{sp.Reference}, sp.Candidates...)), ","))
+		strings.Join(sp.brought(), ","))
 	return co.Run(ctx, url, by)
 }
 
@@ -275,6 +282,11 @@ func (w *workerCommand) run(ctx context.Context) error {
 	if err := w.allows(s); err != nil {
 		return usage(err)
 	}
+	dir, err := w.takeBaselines(ctx, of, s)
+	if err != nil {
+		return workerError(err)
+	}
+	defer scratch.Remove(dir) //nolint:errcheck // the next start removes it
 	did, err := w.labour(ctx, of, s)
 	if err != nil {
 		return workerError(err)
@@ -300,7 +312,7 @@ func asUsage(no *fleet.RefusedError) error {
 
 // allows says whether the campaign asks for nothing but what this worker names.
 func (w *workerCommand) allows(s *spec) error {
-	if !slices.Contains(w.subjects, s.Reference) {
+	if !slices.Contains(w.subjects, s.Reference) && !s.sent(s.Reference) {
 		return fmt.Errorf("the campaign's reference is %s; this worker has --subjects %s", s.Reference, strings.Join(w.subjects, ","))
 	}
 	for _, module := range s.Flags["import"] {

@@ -44,6 +44,9 @@ type spec struct {
 	Known      string              `json:"known,omitempty"` // the list of accepted failures
 	Tags       map[string][]string `json:"tags,omitempty"`  // that a machine needs, by subject
 	Budget     ledger.Budget       `json:"budget,omitzero"` // instead of a number of cases for each test
+	// Baselines are the files of recorded results that the coordinator sends: the SHA-256
+	// of each, by its path there.
+	Baselines map[string]string `json:"baselines,omitempty"`
 }
 
 // specFile is a test file or a saved program.

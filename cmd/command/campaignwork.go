@@ -48,6 +48,7 @@ type local struct {
 	python  string
 	jobs    int
 	sandbox bool
+	held    map[string]string // where recorded results lie, by the path that the campaign has
 	log     io.Writer
 }
 
@@ -57,7 +58,7 @@ func newLabourer(ctx context.Context, s *spec, candidate string, on local) (*lab
 	if err := s.restore(p, candidate); err != nil {
 		return nil, usage(err)
 	}
-	p.subjects.python, p.subjects.jobs = on.python, on.jobs
+	p.subjects.python, p.subjects.jobs, p.subjects.set.Held = on.python, on.jobs, on.held
 	p.subjects.sandbox = p.subjects.sandbox || on.sandbox
 	if !slices.ContainsFunc(p.subjects.specs(), isTorch) {
 		p.subjects.python = ""

@@ -18,10 +18,11 @@ import (
 // Coordinator hands out the units of a ledger and takes in results.
 type Coordinator struct {
 	Books    *ledger.Ledger
-	Key      string // of the campaign: letters, digits and -
-	Plumb    string // the build that judges it, unless there are Pins
-	Pins     *Pins  // nil where workers have to be of this build
-	Spec     []byte // what workers are told
+	Key      string            // of the campaign: letters, digits and -
+	Plumb    string            // the build that judges it, unless there are Pins
+	Pins     *Pins             // nil where workers have to be of this build
+	Spec     []byte            // what workers are told
+	Files    map[string]string // that workers may ask for: paths, by the SHA-256 of what is in them
 	Subjects []string
 	Needs    map[string][]string // tags of the machine, by subject
 	Lease    time.Duration
@@ -113,7 +114,10 @@ func (c *Coordinator) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = bucket.PutBytes(ctx, "spec", c.Spec)
+	if err := c.keepFiles(ctx, bucket); err != nil {
+		return err
+	}
+	_, err = bucket.PutBytes(ctx, specName, c.Spec)
 	return err
 }
 

@@ -180,7 +180,10 @@ type lane struct {
 }
 
 // The names on the wire.
-const helloSubject = "plumb.hello"
+const (
+	helloSubject = "plumb.hello"
+	specName     = "spec"
+)
 
 func workStream(key string) string    { return "PLUMB_WORK_" + key }
 func resultStream(key string) string  { return "PLUMB_RESULTS_" + key }

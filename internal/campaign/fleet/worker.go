@@ -26,10 +26,11 @@ type Worker struct {
 	GiveUp time.Duration
 	Log    func(format string, args ...any)
 
-	conn  *nats.Conn
-	js    jetstream.JetStream
-	hello welcome
-	seen  time.Time // that the coordinator answered
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	bucket jetstream.ObjectStore // of the coordinator's files
+	hello  welcome
+	seen   time.Time // that the coordinator answered
 
 	mu   sync.Mutex
 	held map[int64]jetstream.Msg // units that it has
@@ -64,11 +65,10 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 	if _, err := w.Ended(ctx); err != nil {
 		return nil, err
 	}
-	bucket, err := w.js.ObjectStore(ctx, specBucket(w.hello.Key))
-	if err != nil {
+	if w.bucket, err = w.js.ObjectStore(ctx, specBucket(w.hello.Key)); err != nil {
 		return nil, err
 	}
-	info, err := bucket.GetInfo(ctx, "spec")
+	info, err := w.bucket.GetInfo(ctx, specName)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 	w.held, w.results, w.sent = map[int64]jetstream.Msg{}, make(chan ledger.Result, 256), make(chan struct{})
 	go w.send(ctx)
 	go w.beat(ctx)
-	return bucket.GetBytes(ctx, "spec")
+	return w.bucket.GetBytes(ctx, specName)
 }
 
 // lasting reports whether an error of connecting is none that passes: a server that is
