@@ -131,6 +131,7 @@ stop) or killed: plumb campaign resume goes on.`,
 }
 
 func (r *campaignRun) spends(cmd *cobra.Command) {
+	cmd.Flags().SetNormalizeFunc(asBudget)
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
 		budgetFlag(fl, &r.budget, "candidates have equal shares of it, start-up aside, and those tests")
 	})
@@ -208,7 +209,7 @@ func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c 
 		}
 		r.say("%s taken from the store, where nothing has changed", count(cases, "case"))
 	}
-	r.say("campaign %d%s: %d of %d cases are judged, seed %d", c.ID, named(c.Name), books.Standing().Cases, books.Standing().Wanted, s.Seed)
+	r.say("campaign %d%s: %s are judged, seed %d", c.ID, named(c.Name), books.Standing(), s.Seed)
 	if err := r.labour(ctx, books, s); err != nil {
 		return r.broken(err, books, c)
 	}
@@ -347,7 +348,7 @@ func (r *campaignRun) progress(books *ledger.Ledger) func() {
 		last = time.Now()
 		s := books.Standing()
 		rate := float64(s.Cases-first) / time.Since(began).Seconds()
-		r.say("%d of %d cases, %.0f a second", s.Cases, s.Wanted, rate)
+		r.say("%s, %.0f a second", s, rate)
 	}
 }
 
@@ -357,15 +358,17 @@ func (r *campaignRun) broken(err error, books *ledger.Ledger, c *store.Campaign)
 	s := books.Standing()
 	ended := books.End(false, exitFault)
 	if stopped && ended == nil {
-		return &exitError{exitFault, fmt.Errorf("campaign %d is stopped with %d of %d cases; plumb campaign resume %d goes on", c.ID, s.Cases, s.Wanted, c.ID)}
+		return &exitError{exitFault, fmt.Errorf("campaign %d is stopped with %s; plumb campaign resume %d goes on", c.ID, s, c.ID)}
 	}
-	fmt.Fprintf(r.err, "plumb: campaign %d has %d of %d cases; plumb campaign resume %d goes on\n", c.ID, s.Cases, s.Wanted, c.ID)
+	fmt.Fprintf(r.err, "plumb: campaign %d has %s; plumb campaign resume %d goes on\n", c.ID, s, c.ID)
 	return harness(errors.Join(err, ended))
 }
 
 // conclude tells what a campaign found.
 func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.Campaign) error {
-	res, err := readCampaign(db, c)
+	over := *c
+	over.Complete = true
+	res, err := readCampaign(db, &over)
 	if err == nil {
 		err = res.lacks(db)
 	}
@@ -382,7 +385,6 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 	if err := books.End(true, code); err != nil {
 		return &exitError{exitFault, err}
 	}
-	res.State = "ended"
 	if now, err := db.Campaign(fmt.Sprint(c.ID)); err == nil {
 		res.Seconds = now.Elapsed
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/judge/verdict"
@@ -20,6 +21,8 @@ type campaignResult struct {
 	State    string                    `json:"state"` // running, stopped, ended
 	Cases    int                       `json:"cases"` // rejected draws among them
 	Wanted   int                       `json:"wanted"`
+	Budget   float64                   `json:"budget_seconds,omitempty"` // of judging, instead of a number of cases, while there is some left
+	Spent    float64                   `json:"spent_seconds,omitempty"`
 	Seconds  float64                   `json:"seconds"`
 	Seed     uint64                    `json:"seed"`
 	Plumb    string                    `json:"plumb"`
@@ -56,6 +59,17 @@ func readCampaign(db *store.Store, c *store.Campaign) (*campaignResult, error) {
 			res.Wanted += p.Wanted
 		default:
 			res.Wanted += p.Wanted + p.Rejected
+		}
+	}
+	if s.Budget.Is() && !c.Complete {
+		res.Wanted = max(res.Wanted, len(s.Candidates)*s.Budget.Each(len(s.Candidates)).Cases)
+		res.Budget = s.Budget.Time.Seconds()
+		took, err := db.Took(c.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range took {
+			res.Spent += t.Seconds()
 		}
 	}
 	err = db.Words(c.ID, func(subject, word string, cases int) error {
@@ -133,9 +147,14 @@ func (c *campaignResult) print(out io.Writer, db *store.Store) error {
 	return nil
 }
 
+func (c *campaignResult) standing() ledger.Standing {
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	return ledger.Standing{Cases: c.Cases, Wanted: c.Wanted, Spent: seconds(c.Spent), Budget: seconds(c.Budget)}
+}
+
 // head prints the counts.
 func (c *campaignResult) head(out io.Writer) {
-	fmt.Fprintf(out, "campaign %d%s is %s: %d of %d cases, seed %d, %s\n", c.ID, named(c.Name), c.State, c.Cases, c.Wanted, c.Seed, time.Duration(c.Seconds*float64(time.Second)).Round(time.Millisecond))
+	fmt.Fprintf(out, "campaign %d%s is %s: %s, seed %d, %s\n", c.ID, named(c.Name), c.State, c.standing(), c.Seed, time.Duration(c.Seconds*float64(time.Second)).Round(time.Millisecond))
 	width := 0
 	var names []string
 	for _, s := range c.Subjects[min(1, len(c.Subjects)):] {

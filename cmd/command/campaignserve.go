@@ -209,8 +209,7 @@ func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c 
 	for path, digest := range sp.Baselines {
 		co.Files[digest] = path
 	}
-	standing := books.Standing()
-	s.say("campaign %d%s: %d of %d cases are judged, seed %d; plumb worker --join %s --subjects %s", c.ID, named(c.Name), standing.Cases, standing.Wanted, sp.Seed, url,
+	s.say("campaign %d%s: %s are judged, seed %d; plumb worker --join %s --subjects %s", c.ID, named(c.Name), books.Standing(), sp.Seed, url,
 		strings.Join(sp.brought(), ","))
 	return co.Run(ctx, url, by)
 }

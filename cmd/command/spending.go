@@ -68,6 +68,14 @@ func budgetFlag(fl *pflag.FlagSet, b *ledger.Budget, then string) {
 	fl.Var(v, "for", "go on for this time (30m), or for so many cases in all (50000), instead of a number for each test: "+then+" have more whose last cases met what none had met, failed in another way, or came near their limits")
 }
 
+// asBudget takes --cases N for --for N.
+func asBudget(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "cases" {
+		name = "for"
+	}
+	return pflag.NormalizedName(name)
+}
+
 // first returns the tests with one case each.
 func (s *spending) first(tests []campaign.Test) []campaign.Test {
 	s.by, s.of, s.met, s.seen = map[string]*spent{}, map[*bandit.Arm]*spent{}, map[report.Cell]int{}, map[shrink.Signature]bool{}

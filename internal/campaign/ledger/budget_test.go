@@ -62,6 +62,14 @@ func TestCasesAreSpent(t *testing.T) {
 }
 
 func testSpent(t *testing.T, rounds int) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	begun, fresh := opened(t, path, begin(t, path, spendable), 8, Budget{Cases: 800})
+	if got := fresh.Standing().String(); got != "0 of 800 cases" {
+		t.Error(got)
+	}
+	if err := begun.Close(); err != nil {
+		t.Fatal(err)
+	}
 	db, l := spendAll(t, Budget{Cases: 800}, rounds)
 	defer db.Close()
 	given, had := map[string]int{}, map[string]int{}
@@ -95,6 +103,9 @@ func TestTimeIsSpent(t *testing.T) {
 		if of.spent < 30*time.Second || of.spent > 30*time.Second+round {
 			t.Errorf("%s has judged for %v", subject, of.spent)
 		}
+	}
+	if got := l.Standing().String(); !strings.HasSuffix(got, " of 1m0s") || !strings.Contains(got, " cases in 1m") {
+		t.Error(got)
 	}
 	if got := fmt.Sprint(Budget{Cases: 3}.Each(5), Budget{Time: time.Hour}.Each(2)); got != "{0s 1} {30m0s 0}" {
 		t.Error(got)

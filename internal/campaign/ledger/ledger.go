@@ -358,10 +358,20 @@ func (l *Ledger) Subjects() []string {
 
 // Standing is how far a campaign is.
 type Standing struct {
-	Cases  int `json:"cases"`  // judged and rejected
-	Wanted int `json:"wanted"` // as far as is known
-	Open   int `json:"open"`   // units
-	Late   int `json:"late"`   // results that came a second time
+	Cases  int           // judged and rejected
+	Wanted int           // as far as is known
+	Open   int           // units
+	Late   int           // results that came a second time
+	Spent  time.Duration // of judging
+	Budget time.Duration // of that; 0 for none
+}
+
+// String says how far the campaign is.
+func (s Standing) String() string {
+	if s.Budget > 0 {
+		return fmt.Sprintf("%d cases in %s of %s", s.Cases, s.Spent.Round(time.Second), s.Budget)
+	}
+	return fmt.Sprintf("%d of %d cases", s.Cases, s.Wanted)
 }
 
 // Standing counts.
@@ -373,6 +383,11 @@ func (l *Ledger) Standing() Standing {
 		s.Cases += p.Judged + p.Rejected
 		s.Wanted += p.Judged + p.Rejected + l.out[n]
 	}
+	shares := 0
+	for _, b := range l.purses {
+		s.Spent, s.Budget, shares = s.Spent+b.spent, s.Budget+b.share.Time, shares+b.share.Cases
+	}
+	s.Wanted = max(s.Wanted, shares)
 	return s
 }
 
