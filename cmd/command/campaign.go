@@ -116,7 +116,7 @@ stop) or killed: plumb campaign resume goes on.`,
 		},
 	}
 	r.plan.flags(cmd)
-	r.spends(cmd)
+	r.spends(cmd, "candidates have equal shares of it, start-up aside")
 	bars(cmd, "for", "number", "incremental")
 	group(cmd, whatPrinted, func(fl *pflag.FlagSet) {
 		r.keep.flag(fl)
@@ -130,10 +130,10 @@ stop) or killed: plumb campaign resume goes on.`,
 	return cmd
 }
 
-func (r *campaignRun) spends(cmd *cobra.Command) {
+func (r *campaignRun) spends(cmd *cobra.Command, shares string) {
 	cmd.Flags().SetNormalizeFunc(asBudget)
 	group(cmd, whichCases, func(fl *pflag.FlagSet) {
-		budgetFlag(fl, &r.budget, "candidates have equal shares of it, start-up aside, and those tests")
+		budgetFlag(fl, &r.budget, shares+", and those tests")
 	})
 }
 
@@ -402,6 +402,8 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 	switch {
 	case err != nil:
 		return err
+	case code == exitNothing && res.absent() != nil:
+		return nothing(fmt.Errorf("nobody has judged %s", strings.Join(res.absent(), ", ")))
 	case code == exitNothing:
 		return nothing(errors.New("every case is unsupported or skipped"))
 	case code != exitAligned:

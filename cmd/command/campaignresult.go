@@ -71,6 +71,9 @@ func readCampaign(db *store.Store, c *store.Campaign) (*campaignResult, error) {
 		for _, t := range took {
 			res.Spent += t.Seconds()
 		}
+		if s.Budget.Clock {
+			res.Spent = c.Elapsed
+		}
 	}
 	err = db.Words(c.ID, func(subject, word string, cases int) error {
 		if res.Words[subject] == nil {
@@ -117,10 +120,21 @@ func (c *campaignResult) exit() int {
 		return exitUsage
 	case findings > 0:
 		return exitFindings
-	case judged == 0:
+	case judged == 0, c.absent() != nil:
 		return exitNothing
 	}
 	return exitAligned
+}
+
+// absent are the candidates that nobody has judged in a time by the clock.
+func (c *campaignResult) absent() []string {
+	var names []string
+	for _, s := range c.Subjects[min(1, len(c.Subjects)):] {
+		if c.Words[s.Name] == nil {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // mostPrinted is how many failing cases are printed.

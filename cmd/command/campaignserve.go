@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,7 @@ Without more it listens on loopback. Any other address needs --token-file and
 are Plumb's own language, and a worker starts the subjects alone that it names.`,
 		Example: `  plumb campaign serve suites --candidate native,torch:fx -n 1000
   plumb campaign serve --resume nightly
+  plumb campaign serve tests/ --for 8h                         more cases where they find more
   plumb campaign serve --candidate native,torch:fx --mixed     workers need not be of this build
   plumb campaign serve --listen 0.0.0.0:4222 --token-file token --tls-cert c.pem --tls-key k.pem`,
 		RunE: func(cmd *cobra.Command, sources []string) error {
@@ -64,7 +66,7 @@ are Plumb's own language, and a worker starts the subjects alone that it names.`
 		},
 	}
 	s.plan.flags(cmd)
-	s.spends(cmd)
+	s.spends(cmd, "candidates have equal shares of the cases; the time is that of the clock")
 	bars(cmd, "for", "number")
 	cmd.Flags().Lookup("jobs").Hidden = true // a worker's own
 	cmd.Flags().Lookup("python").Hidden = true
@@ -140,9 +142,7 @@ func (s *campaignServe) campaign(ctx context.Context, db *store.Store, sources [
 		}
 		return c, sp, nil
 	}
-	if s.budget.Time > 0 {
-		return nil, nil, usage(fmt.Errorf("--for %s: workers come and go, so that here it takes a number of cases, such as --for 100000", s.budget.Time))
-	}
+	s.budget.Clock = s.budget.Time > 0
 	sp, err := s.planned(sources)
 	if err != nil {
 		return nil, nil, err
@@ -349,6 +349,15 @@ const (
 	goodRound = 5 * time.Second
 )
 
+// turn is how long a worker judges one of so many candidates before it looks whether
+// another has units: of a budget by the clock none of them runs out.
+func (s *spec) turn(candidates int) time.Duration {
+	if !s.Budget.Clock || candidates < 2 {
+		return math.MaxInt64
+	}
+	return min(s.Budget.Time/time.Duration(4*candidates), 5*time.Minute)
+}
+
 // candidate judges units of one candidate while there are some.
 func (w *workerCommand) candidate(ctx context.Context, of *fleet.Worker, s *spec, candidate string) (did int, err error) {
 	most := 2 * w.on.jobs
@@ -360,12 +369,16 @@ func (w *workerCommand) candidate(ctx context.Context, of *fleet.Worker, s *spec
 	if err != nil {
 		return 0, err
 	}
-	began := time.Now()
+	turn := s.turn(len(of.Serves()))
+	began, until := time.Now(), time.Now().Add(turn)
 	var failed error
 	l.next = func() []ledger.Unit {
 		if first := units; first != nil {
 			units = nil
 			return first
+		}
+		if time.Now().After(until) {
+			return nil
 		}
 		if took := time.Since(began); took < goodRound/2 {
 			most = min(2*most, 64*w.on.jobs)

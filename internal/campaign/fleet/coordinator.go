@@ -34,7 +34,9 @@ type Coordinator struct {
 	js      jetstream.JetStream
 	results jetstream.Consumer
 	ended   chan struct{}
-	idle    int // rounds without results
+	idle    int  // rounds without results
+	purged  bool // of units that no worker has, once the time is over
+	unheld  int  // how many these were
 
 	mu      sync.Mutex
 	workers map[string]bool // that have been here: whether they know that it is over
@@ -69,10 +71,10 @@ func (c *Coordinator) Run(ctx context.Context, url string, by Access) (err error
 		}
 	}
 	for !c.Books.Over() {
-		if err := c.publish(ctx); err != nil {
+		if err := c.handOut(ctx); err != nil {
 			return err
 		}
-		some, err := c.take(ctx, time.Second/2)
+		some, err := c.take(ctx, round)
 		if err != nil {
 			return err
 		}
@@ -180,6 +182,44 @@ func (c *Coordinator) serves(h *hello) (serve []lane, refused string) {
 	}
 	return serve, refused
 }
+
+// handOut fills the queues while there is time. Once it is over, the units that workers
+// have are waited for, until all of them are silent for as long as a worker may be.
+func (c *Coordinator) handOut(ctx context.Context) error {
+	if !c.Books.Spent() {
+		return c.publish(ctx)
+	}
+	if !c.purged {
+		held, err := c.purge(ctx)
+		if err != nil {
+			return passing(ctx, err)
+		}
+		c.purged, c.idle, c.unheld = true, 0, c.Books.Standing().Open-held
+	}
+	if c.Books.Standing().Open > c.unheld && time.Duration(c.idle)*round < c.Lease {
+		return nil
+	}
+	return c.Books.Abandon()
+}
+
+// purge empties the queues, and returns how many units workers have.
+func (c *Coordinator) purge(ctx context.Context) (held int, err error) {
+	stream, err := c.js.Stream(ctx, workStream(c.Key))
+	if err != nil {
+		return 0, err
+	}
+	for i := range c.Subjects {
+		consumer, err := stream.Consumer(ctx, consumerName(i))
+		if err != nil {
+			return 0, err
+		}
+		held += consumer.CachedInfo().NumAckPending
+	}
+	return held, stream.Purge(ctx)
+}
+
+// round is how long the coordinator waits for results before it looks after the queues.
+const round = time.Second / 2
 
 // publish fills the queues up to the window.
 func (c *Coordinator) publish(ctx context.Context) error {

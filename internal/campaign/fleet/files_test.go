@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"plumb/internal/campaign/ledger"
-	"plumb/internal/campaign/store"
 )
 
 // TestFilesAreSent: a worker has the coordinator's files by what is in them; a file that
@@ -25,19 +24,7 @@ func TestFilesAreSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	db, err := store.Open(filepath.Join(dir, "x.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	campaign := &store.Campaign{Name: "x"}
-	if err := db.NewCampaign(campaign, []store.Part{{Test: "t", Subject: "a", Depends: []byte("1"), Wanted: 8, Fixed: true}}); err != nil {
-		t.Fatal(err)
-	}
-	books, err := ledger.Open(db, campaign, 8, ledger.Budget{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, _, books := booked(t, dir, 8, ledger.Budget{})
 	content := bytes.Repeat([]byte("results "), 1<<17) // of several messages
 	digest, path := fmt.Sprintf("%x", sha256.Sum256(content)), filepath.Join(dir, "base")
 	if err := os.WriteFile(path, content, 0o600); err != nil {

@@ -50,9 +50,33 @@ func (s *served) logged() string {
 
 const token = "a token of some length"
 
-func serve(t *testing.T, cases int) *served { return servePinned(t, cases, nil) }
+func serve(t *testing.T, cases int) *served {
+	return serveAs(t, cases, ledger.Budget{}, func(*Coordinator) {})
+}
 
-func servePinned(t *testing.T, cases int, pins *Pins) *served {
+// booked is a campaign of one test on two candidates in a store of its own.
+func booked(t *testing.T, dir string, cases int, budget ledger.Budget) (*store.Store, *store.Campaign, *ledger.Ledger) {
+	t.Helper()
+	db, err := store.Open(filepath.Join(dir, "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	c := &store.Campaign{Name: "x"}
+	fixed := !budget.Is()
+	parts := []store.Part{{Test: "t", Subject: "a", Depends: []byte("1"), Wanted: cases, Fixed: fixed, Most: 20}, {Test: "t", Subject: "b", Depends: []byte("2"), Wanted: cases, Fixed: fixed, Most: 20}}
+	if err := db.NewCampaign(c, parts); err != nil {
+		t.Fatal(err)
+	}
+	books, err := ledger.Open(db, c, 8, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, c, books
+}
+
+// serveAs serves one as a coordinator that is changed.
+func serveAs(t *testing.T, cases int, budget ledger.Budget, change func(*Coordinator)) *served {
 	t.Helper()
 	dir := t.TempDir()
 	s := &served{ended: make(chan error, 1)}
@@ -62,20 +86,10 @@ func servePinned(t *testing.T, cases int, pins *Pins) *served {
 	}
 	t.Cleanup(server.Close)
 	s.url = server.URL
-	if s.db, err = store.Open(filepath.Join(dir, "x.db")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.db.Close() })
-	c := &store.Campaign{Name: "x"}
-	parts := []store.Part{{Test: "t", Subject: "a", Depends: []byte("1"), Wanted: cases, Fixed: true}, {Test: "t", Subject: "b", Depends: []byte("2"), Wanted: cases, Fixed: true}}
-	if err := s.db.NewCampaign(c, parts); err != nil {
-		t.Fatal(err)
-	}
-	s.run = c.ID
-	if s.books, err = ledger.Open(s.db, c, 8, ledger.Budget{}); err != nil {
-		t.Fatal(err)
-	}
-	co := &Coordinator{Books: s.books, Key: "k", Plumb: "v1", Pins: pins, Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Needs: map[string][]string{"b": {"cuda"}}, Lease: 2 * time.Second, Log: s.log}
+	db, c, books := booked(t, dir, cases, budget)
+	s.db, s.run, s.books = db, c.ID, books
+	co := &Coordinator{Books: s.books, Key: "k", Plumb: "v1", Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Needs: map[string][]string{"b": {"cuda"}}, Lease: 2 * time.Second, Log: s.log}
+	change(co)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { s.ended <- co.Run(ctx, s.url, Access{Token: token}) }()
 	t.Cleanup(stop)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"plumb/internal/campaign/ledger"
 )
 
 // TestEachSubjectHasOneBuild: where builds are mixed, the first that serves a subject
@@ -16,7 +18,7 @@ func TestEachSubjectHasOneBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := servePinned(t, 8, pins)
+	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) { c.Pins = pins })
 	joined := func(build string, subjects ...string) (serves []string, err error) {
 		w := worker(build)
 		w.Plumb, w.Subjects = build, subjects

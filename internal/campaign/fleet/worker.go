@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,7 +31,8 @@ type Worker struct {
 	js     jetstream.JetStream
 	bucket jetstream.ObjectStore // of the coordinator's files
 	hello  welcome
-	seen   time.Time // that the coordinator answered
+	key    string       // of the campaign
+	seen   atomic.Int64 // nanoseconds from began to the coordinator's last answer
 
 	mu   sync.Mutex
 	held map[int64]jetstream.Msg // units that it has
@@ -44,7 +46,8 @@ type Worker struct {
 
 // Join connects and returns what the campaign judges.
 func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, err error) {
-	w.began, w.seen = time.Now(), time.Now()
+	w.began = time.Now()
+	w.answered()
 	for {
 		if w.conn, err = connect(url, by, w.Name); err == nil {
 			break
@@ -52,7 +55,7 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 		if no := (*RefusedError)(nil); errors.As(err, &no) {
 			return nil, err
 		}
-		if lasting(err) || time.Since(w.seen) > w.GiveUp {
+		if lasting(err) || w.silence() > w.GiveUp {
 			return nil, fmt.Errorf("%s: %w", url, err)
 		}
 		if err := wait(ctx, time.Second); err != nil {
@@ -75,7 +78,7 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 	if info.Size > maxSpec {
 		return nil, fmt.Errorf("what the campaign judges takes %d MB", info.Size>>20)
 	}
-	w.lease = max(w.hello.Lease, time.Second)
+	w.key, w.lease = w.hello.Key, max(w.hello.Lease, time.Second)
 	w.held, w.results, w.sent = map[int64]jetstream.Msg{}, make(chan ledger.Result, 256), make(chan struct{})
 	go w.send(ctx)
 	go w.beat(ctx)
@@ -110,7 +113,7 @@ func (w *Worker) Ended(ctx context.Context) (bool, error) {
 		m, err := w.conn.RequestWithContext(asked, helloSubject, text)
 		cancel()
 		if err == nil {
-			w.seen = time.Now()
+			w.answered()
 			var got welcome
 			if err := json.Unmarshal(m.Data, &got); err != nil {
 				return false, fmt.Errorf("the coordinator's answer: %w", err)
@@ -124,7 +127,7 @@ func (w *Worker) Ended(ctx context.Context) (bool, error) {
 			w.hello = got
 			return got.Ended, nil
 		}
-		if time.Since(w.seen) > w.GiveUp {
+		if w.silence() > w.GiveUp {
 			return false, fmt.Errorf("no coordinator has answered for %s", w.GiveUp)
 		}
 		if err := wait(ctx, time.Second); err != nil {
@@ -132,6 +135,12 @@ func (w *Worker) Ended(ctx context.Context) (bool, error) {
 		}
 	}
 }
+
+// answered notes that the coordinator did.
+func (w *Worker) answered() { w.seen.Store(int64(time.Since(w.began))) }
+
+// silence is how long it has not.
+func (w *Worker) silence() time.Duration { return time.Since(w.began) - time.Duration(w.seen.Load()) }
 
 // RefusedError is that of a worker that the campaign does not take.
 type RefusedError struct{ Why string }
@@ -274,12 +283,12 @@ func (w *Worker) publish(ctx context.Context, batch []ledger.Result) {
 	id := fmt.Sprintf("%s-%d-%d", w.Name, w.began.UnixNano(), w.count)
 	for {
 		asked, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, err := w.js.Publish(asked, resultSubject(w.hello.Key), data, jetstream.WithMsgID(id))
+		_, err := w.js.Publish(asked, resultSubject(w.key), data, jetstream.WithMsgID(id))
 		cancel()
 		if err == nil {
 			break
 		}
-		if ctx.Err() != nil || time.Since(w.seen) > w.GiveUp && !w.conn.IsConnected() {
+		if ctx.Err() != nil || w.silence() > w.GiveUp && !w.conn.IsConnected() {
 			return
 		}
 		if wait(ctx, time.Second/2) != nil {

@@ -16,6 +16,9 @@ import (
 type Budget struct {
 	Time  time.Duration // of judging, start-up aside; 0 for no bound
 	Cases int           // 0 for no bound
+	// Clock says that Time is that of the clock, which subjects do not share: they are
+	// judged at the same time, by whoever comes.
+	Clock bool `json:",omitempty"`
 }
 
 // Is reports whether there is one.
@@ -23,7 +26,10 @@ func (b Budget) Is() bool { return b != Budget{} }
 
 // Each is the share of one of so many subjects.
 func (b Budget) Each(subjects int) Budget {
-	each := Budget{Time: b.Time / time.Duration(subjects)}
+	each := Budget{Time: b.Time, Clock: b.Clock}
+	if !b.Clock {
+		each.Time /= time.Duration(subjects)
+	}
 	if b.Cases > 0 {
 		each.Cases = max(b.Cases/subjects, 1)
 	}
@@ -96,8 +102,12 @@ func (b *purse) take(u *store.Unit, r *Result) {
 	b.bandit.Told(b.arms[u.Part], cases, r.Traits, near, failures)
 }
 
-// left reports whether there is something to spend, and to spend it on.
-func (b *purse) left() bool {
+// left reports whether a subject has something to spend, and to spend it on.
+func (l *Ledger) left(subject string) bool {
+	b := l.purses[subject]
+	if b != nil && b.share.Clock {
+		b.spent = l.writer.Elapsed()
+	}
 	return b != nil && (b.share.Time == 0 || b.spent < b.share.Time) && (b.share.Cases == 0 || b.bandit.Given() < b.share.Cases) && b.bandit.Next() != nil
 }
 
@@ -107,11 +117,57 @@ func (b *purse) affords() int {
 	if b.share.Cases > 0 {
 		n = b.share.Cases - b.bandit.Given()
 	}
+	if b.share.Clock {
+		return b.ahead()
+	}
 	if b.share.Time > 0 && b.spent > 0 {
 		each := float64(b.spent) / float64(max(b.judged, 1))
 		n = min(n, max(int(float64(b.share.Time-b.spent)/each), 1))
 	}
 	return n
+}
+
+// By the clock, a subject has so many cases waiting before the first are judged, and
+// then as many as are judged in so long.
+const (
+	firstCases = 256
+	aheadFor   = time.Minute
+)
+
+// ahead is how many more cases may wait: what waits when the time is over is left out.
+func (b *purse) ahead() int {
+	could := float64(firstCases)
+	if b.judged > 0 {
+		could = float64(b.judged) * min(b.share.Time-b.spent, aheadFor).Seconds() / b.spent.Seconds()
+	}
+	waiting := b.bandit.Given() - b.judged
+	if waiting == 0 {
+		return max(int(could), 1)
+	}
+	return max(int(could)-waiting, 0)
+}
+
+// Spent reports whether a time by the clock is over.
+func (l *Ledger) Spent() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.purses {
+		return b.share.Clock && l.writer.Elapsed() >= b.share.Time
+	}
+	return false
+}
+
+// Abandon leaves out the units that are not done: they are no cases of the campaign.
+func (l *Ledger) Abandon() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writer.Drop(); err != nil {
+		return err
+	}
+	clear(l.open)
+	clear(l.waiting)
+	clear(l.out)
+	return nil
 }
 
 // size is how many cases the next unit of a test has, at most so many.
@@ -129,10 +185,10 @@ const unitShare = 8
 // spend makes as many units of a subject as are asked for and not there, of the tests
 // that are worth most.
 func (l *Ledger) spend(subject string, most int) error {
-	b := l.purses[subject]
-	if !b.left() {
+	if !l.left(subject) {
 		return nil
 	}
+	b := l.purses[subject]
 	last, changed := l.last, map[int]store.Part{}
 	affords := b.affords()
 	var more []store.Unit

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"plumb/internal/campaign/bandit"
 	"plumb/internal/campaign/store"
 )
 
@@ -94,6 +95,33 @@ func testSpent(t *testing.T, rounds int) {
 	}
 }
 
+// TestAheadOfTheClock: what waits is what will be judged, as far as is known.
+func TestAheadOfTheClock(t *testing.T) {
+	for _, one := range []struct {
+		spent         time.Duration
+		judged, given int
+		want          int
+	}{
+		{time.Second, 0, 0, firstCases},
+		{time.Second, 0, 100, firstCases - 100},
+		{time.Hour, 36000, 36000, 600}, // a minute of ten a second
+		{time.Hour, 36000, 36500, 100},
+		{time.Hour, 36000, 37000, 0},
+		{8*time.Hour - 10*time.Second, 8 * 36000, 8 * 36000, 100},
+		{8*time.Hour - time.Second, 100, 100, 1},
+		{8*time.Hour - time.Second, 100, 101, 0},
+	} {
+		b := purse{share: Budget{Time: 8 * time.Hour, Clock: true}, spent: one.spent, judged: one.judged}
+		b.bandit.Give(&bandit.Arm{}, one.given)
+		if got := b.affords(); got != one.want {
+			t.Errorf("%+v: %d", one, got)
+		}
+	}
+	if got := (Budget{Time: time.Hour, Clock: true}).Each(4); got.Time != time.Hour || !got.Clock {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestTimeIsSpent: each subject has its share of the time, up to a round.
 func TestTimeIsSpent(t *testing.T) {
 	db, l := spendAll(t, Budget{Time: time.Minute}, 3)
@@ -107,7 +135,7 @@ func TestTimeIsSpent(t *testing.T) {
 	if got := l.Standing().String(); !strings.HasSuffix(got, " of 1m0s") || !strings.Contains(got, " cases in 1m") {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(Budget{Cases: 3}.Each(5), Budget{Time: time.Hour}.Each(2)); got != "{0s 1} {30m0s 0}" {
+	if got := fmt.Sprint(Budget{Cases: 3}.Each(5), Budget{Time: time.Hour}.Each(2)); got != "{0s 1 false} {30m0s 0 false}" {
 		t.Error(got)
 	}
 }

@@ -349,7 +349,7 @@ func (l *Ledger) Subjects() []string {
 	defer l.mu.Unlock()
 	var names []string
 	for _, p := range l.parts {
-		if (len(l.waiting[p.Subject]) > 0 || l.purses[p.Subject].left()) && !slices.Contains(names, p.Subject) {
+		if (len(l.waiting[p.Subject]) > 0 || l.left(p.Subject)) && !slices.Contains(names, p.Subject) {
 			names = append(names, p.Subject)
 		}
 	}
@@ -386,6 +386,9 @@ func (l *Ledger) Standing() Standing {
 	shares := 0
 	for _, b := range l.purses {
 		s.Spent, s.Budget, shares = s.Spent+b.spent, s.Budget+b.share.Time, shares+b.share.Cases
+		if b.share.Clock {
+			s.Spent, s.Budget = l.writer.Elapsed(), b.share.Time
+		}
 	}
 	s.Wanted = max(s.Wanted, shares)
 	return s

@@ -381,6 +381,17 @@ func (w *Writer) insertUnits(ctx context.Context, units []Unit) error {
 	return nil
 }
 
+// Drop leaves out the units of a campaign that are not done.
+func (w *Writer) Drop() error {
+	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM units WHERE run = ? AND done = 0`, w.ID)
+		return err
+	})
+}
+
+// Elapsed is how long the run has taken, by all of the processes that wrote it.
+func (w *Writer) Elapsed() time.Duration { return w.spent + time.Since(w.start) }
+
 // Join goes on with the run of a campaign.
 func (s *Store) Join(c *Campaign) *Writer {
 	_ = s.own(c.ID) // else it is under way until it is silent for long

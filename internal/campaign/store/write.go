@@ -413,7 +413,7 @@ func (w *Writer) flush(more func(context.Context, *sql.Tx) error) error {
 		if err := w.write(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE runs SET elapsed_ms = ? WHERE id = ?`, (w.spent + time.Since(w.start)).Milliseconds(), w.ID)
+		_, err := tx.ExecContext(ctx, `UPDATE runs SET elapsed_ms = ? WHERE id = ?`, w.Elapsed().Milliseconds(), w.ID)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, `UPDATE progress SET written_ms = ?, doing = ? WHERE run = ?`, now().UnixMilli(), w.doing, w.ID)
 		}
