@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,6 +36,7 @@ type spec struct {
 	Plumb      string              `json:"plumb"` // build
 	Sources    []string            `json:"sources"`
 	Files      []specFile          `json:"files"`
+	Modules    []specFile          `json:"modules,omitempty"` // that the files import, and conftest.py
 	Configs    []specFile          `json:"configs,omitempty"` // of conformance
 	Seed       uint64              `json:"seed"`
 	Reference  string              `json:"reference"`
@@ -47,6 +49,9 @@ type spec struct {
 	// Baselines are the files of recorded results that the coordinator sends: the SHA-256
 	// of each, by its path there.
 	Baselines map[string]string `json:"baselines,omitempty"`
+
+	planned bool                // here and now: modules are read
+	uses    map[string][]string // paths of modules, by the file that imports them
 }
 
 // specFile is a test file or a saved program.
@@ -143,7 +148,7 @@ func (p *plan) spec(sources []string) (*spec, error) {
 	p.cases.settle(nil)
 	s := &spec{
 		Plumb: thisPlumb(), Sources: sources, Seed: p.cases.seed, Candidates: p.subjects.candidates, Reference: p.subjects.specs()[len(p.subjects.candidates)],
-		Flags: map[string][]string{}, Settings: map[string]string{}, Tags: map[string][]string{},
+		Flags: map[string][]string{}, Settings: map[string]string{}, Tags: map[string][]string{}, planned: true,
 	}
 	for _, name := range specFlags {
 		f := p.cmd.Flags().Lookup(name)
@@ -302,11 +307,13 @@ func (s *spec) tests(ctx context.Context, p *plan) ([]campaign.Test, error) {
 		p.cases.sigs = &signatures{}
 	}
 	var out []campaign.Test
+	p.cases.read, s.uses = s.module, map[string][]string{}
 	for _, f := range s.Files {
 		l, err := p.cases.file(f.Name, []byte(f.Text))
 		if err != nil {
 			return nil, err
 		}
+		s.uses[f.Name] = l.imports
 		out = append(out, l.tests...)
 	}
 	for _, f := range s.Configs {
@@ -332,6 +339,24 @@ func (s *spec) tests(ctx context.Context, p *plan) ([]campaign.Test, error) {
 		out[i].Graph = p.judging.checksGraph(out[i].Graph)
 	}
 	return out, nil
+}
+
+// module returns the text of one that a file imports. Whoever plans reads it; it is sent
+// with the files, and nobody else reads any.
+func (s *spec) module(path string) ([]byte, error) {
+	for _, m := range s.Modules {
+		if m.Name == path {
+			return []byte(m.Text), nil
+		}
+	}
+	if !s.planned {
+		return nil, fs.ErrNotExist
+	}
+	text, err := readSource(filepath.FromSlash(path))
+	if err == nil {
+		s.Modules = append(s.Modules, specFile{path, string(text)})
+	}
+	return text, err
 }
 
 // drawnTests are those of a source that is no file.
@@ -385,8 +410,13 @@ func (p *plan) strictly(tests []campaign.Test) []campaign.Test {
 // on what these are; "" where that is not known.
 func (s *spec) parts(tests []campaign.Test, about func(subject string) string) []store.Part {
 	texts := map[string]string{}
-	for _, f := range slices.Concat(s.Files, s.Configs) {
+	for _, f := range slices.Concat(s.Files, s.Configs, s.Modules) {
 		texts[f.Name] = f.Text
+	}
+	for file, modules := range s.uses {
+		for _, m := range modules {
+			texts[file] += "\x00" + m + "\x00" + texts[m]
+		}
 	}
 	flags := maps.Clone(s.Flags)
 	delete(flags, "number") // changes how many cases there are, and none of them

@@ -40,6 +40,8 @@ type drawing struct {
 	shared   atomic.Bool // a program was drawn that several cases share
 	sigs     *signatures
 	printed  printed
+	// read reads what test files import, by slashed paths; nil for readSource.
+	read func(path string) ([]byte, error)
 }
 
 func (d *drawing) register(fl *pflag.FlagSet) {
@@ -70,6 +72,7 @@ type loaded struct {
 	defined map[string]*script.Test // by the test's name; not those of saved programs
 	skipped []*script.Test          // that say that they are not to be run
 	notes   []string
+	imports []string // paths of the modules that they import
 }
 
 // add takes what another file holds.
@@ -176,10 +179,15 @@ func (d *drawing) file(name string, src []byte) (*loaded, error) {
 		out.tests = []campaign.Test{fixed(name, []*program.Program{p})}
 		return out, nil
 	}
-	file, err := script.Load(name, src)
+	read := d.read
+	if read == nil {
+		read = readSource
+	}
+	file, err := script.LoadBeside(name, src, read)
 	if err != nil {
 		return nil, err
 	}
+	out.imports = file.Imports()
 	for _, n := range file.Notes {
 		out.notes = append(out.notes, fmt.Sprintf("%s:%d: %s", name, n.Line, n.Text))
 	}

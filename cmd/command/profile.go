@@ -193,7 +193,7 @@ func (p *profileCommand) markedIn(name string) ([]*script.Test, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := script.Load(name, src)
+	f, err := script.LoadBeside(name, src, readSource)
 	if err != nil {
 		return nil, err
 	}

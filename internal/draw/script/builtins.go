@@ -69,9 +69,14 @@ func notHere(name, why string) *starlark.Builtin {
 	})
 }
 
-func unsupportedHere(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func unsupportedHere(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	line, _ := starlark.AsInt32(a[1])
 	col, _ := starlark.AsInt32(a[2])
+	if d, ok := t.Local(drawKey).(*draw); ok {
+		if file := t.CallFrame(1).Pos.Filename(); file != d.test.file.Name {
+			return nil, lack("%s", string(a[0].(starlark.String))) // its line is told with its file
+		}
+	}
 	return nil, &unsupportedInFiles{string(a[0].(starlark.String)), point{int32(line), int32(col)}}
 }
 

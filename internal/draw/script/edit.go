@@ -47,6 +47,7 @@ type rewritten struct {
 	segments map[int32][]segment // by line
 	opaque   bool                // something outside of every function was dropped
 	stars    []string            // modules of which everything is imported
+	imports  []string            // modules, and what may be one
 	cuda     []int               // lines that name a CUDA device
 }
 

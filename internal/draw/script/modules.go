@@ -124,7 +124,7 @@ func dtypesByName(f func(dtype) starlark.Value) *starlark.Dict {
 
 // exported returns the names that "from module import *" binds, and whether
 // they are known.
-func exported(module string) (starlark.StringDict, bool) {
+func (f *File) exported(module string) (starlark.StringDict, bool) {
 	switch m := moduleOf(module).(type) {
 	case *library:
 		return m.names, true
@@ -134,6 +134,12 @@ func exported(module string) (starlark.StringDict, bool) {
 			names[name] = f.value("random." + name)
 		}
 		return names, true
+	case foreign:
+		if found := f.near.module(f.Name, module); found != nil && found.err == nil {
+			names := maps.Clone(found.names)
+			maps.DeleteFunc(names, func(name string, _ starlark.Value) bool { return strings.HasPrefix(name, "_") })
+			return names, true
+		}
 	}
 	return nil, false
 }
@@ -141,7 +147,24 @@ func exported(module string) (starlark.StringDict, bool) {
 func importModule(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	name := string(args[0].(starlark.String))
 	noteOneFlow(t, name)
-	return moduleOf(name), nil
+	return importedModule(t, name), nil
+}
+
+// isForeign reports whether Plumb knows nothing of a module.
+func isForeign(name string) bool {
+	_, is := moduleOf(name).(foreign)
+	return is
+}
+
+// importedModule is a module, or one of the tests' own.
+func importedModule(t *starlark.Thread, name string) starlark.Value {
+	v := moduleOf(name)
+	if _, none := v.(foreign); none {
+		if own := nearModule(t, name); own != nil {
+			return own
+		}
+	}
+	return v
 }
 
 // noteOneFlow notes that a file imports OneFlow.
@@ -166,7 +189,13 @@ func importName(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error)
 	if names := ownNames(module + "." + name); names != nil {
 		return moduleOf(module + "." + name), nil
 	}
-	v, err := moduleOf(module).(starlark.HasAttrs).Attr(name)
+	of := importedModule(t, module)
+	if _, none := of.(foreign); none {
+		if own := nearModule(t, strings.TrimSuffix(module, ".")+"."+name); own != nil {
+			return own, nil
+		}
+	}
+	v, err := of.(starlark.HasAttrs).Attr(name)
 	if v == nil && err == nil {
 		err = fmt.Errorf("%s has no name %s", module, name)
 	}

@@ -88,7 +88,7 @@ func prepass(src string) (*rewritten, *scanError) {
 		}
 	}
 	out := apply(src, p.edits)
-	out.opaque, out.stars, out.cuda = p.opaque, p.stars, p.namesCUDA()
+	out.opaque, out.stars, out.imports, out.cuda = p.opaque, p.stars, p.imports, p.namesCUDA()
 	return out, nil
 }
 
@@ -117,8 +117,9 @@ type prepasser struct {
 	line  int
 	done  map[int]bool // tokens, by start, that need no further edit
 	// opaque says that something outside of every function was dropped.
-	opaque bool
-	stars  []string // modules of which everything is imported
+	opaque  bool
+	stars   []string // modules of which everything is imported
+	imports []string // modules, and what may be one
 }
 
 // maxElifs bounds a chain that later passes follow by recursion.
@@ -375,6 +376,7 @@ func (p *prepasser) importStmt(toks []token) *scanError {
 			return fail(toks[0], "import needs the name of a module")
 		}
 		rest = rest[n:]
+		p.imports = append(p.imports, module)
 		if len(rest) >= 2 && rest[0].is("as") && rest[1].kind == tokName {
 			out = append(out, fmt.Sprintf("%s = %s(%q)", rest[1].text, fnImport, module))
 			rest = rest[2:]
@@ -403,6 +405,7 @@ func (p *prepasser) fromStmt(toks []token) *scanError {
 	}
 	rest = slices.DeleteFunc(slices.Clone(rest[1:]), func(t token) bool { return t.is("(") || t.is(")") })
 	var out []string
+	p.imports = append(p.imports, module)
 	for len(rest) > 0 {
 		name := rest[0]
 		if name.kind != tokName && !name.is("*") {
@@ -424,6 +427,9 @@ func (p *prepasser) fromStmt(toks []token) *scanError {
 		case module == "__future__":
 			out = append(out, "pass")
 		default:
+			if isForeign(module) {
+				p.imports = append(p.imports, strings.TrimSuffix(module, ".")+"."+name.text)
+			}
 			out = append(out, fmt.Sprintf("%s = %s(%q, %q)", bind, fnFrom, module, name.text))
 		}
 	}

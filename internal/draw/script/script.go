@@ -40,8 +40,11 @@ type File struct {
 	mentions map[int][]string
 	endings  map[int]int // see Test.endings; by the same line
 
-	program *starlark.Program
-	names   starlark.StringDict
+	program  *starlark.Program
+	names    starlark.StringDict
+	near     *neighbours // nil for a file that imports none
+	fixtures fixtures    // its own, and those of the conftest.py above
+
 	again   bool // the top of the file runs again for every draw
 	oneflow bool // the file imports OneFlow
 }
@@ -127,9 +130,14 @@ var options = Options{N: 20, AutoBackward: FullBackward, CheckGraph: true, Check
 var fileOptions = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 
 // Load parses a test file, runs its module body and collects its tests. The
-// error is an *Error with the position.
-func Load(filename string, src []byte) (*File, error) {
-	f := &File{Name: filename, src: string(src)}
+// error is an *Error with the position. It imports no module of the tests' own.
+func Load(filename string, src []byte) (*File, error) { return LoadBeside(filename, src, nil) }
+
+// LoadBeside is Load of a file with others beside it, which read reads: modules that it
+// imports, and the fixtures of conftest.py. Of a file that there is not the error is
+// fs.ErrNotExist.
+func LoadBeside(filename string, src []byte, read func(path string) ([]byte, error)) (*File, error) {
+	f := &File{Name: filename, src: string(src), near: &neighbours{read: read}}
 	if _, err := f.run(); err != nil {
 		return nil, err
 	}
@@ -144,13 +152,15 @@ func (f *File) run() (starlark.StringDict, error) {
 		return nil, f.errorAt(pointAt(f.src, scanErr.at), scanErr.msg)
 	}
 	f.out, f.CUDA = out, out.cuda
-	names := newNames(out)
+	f.meet(out.imports)
+	names := f.newNames(out)
 	program, err := f.compile(names)
 	if err != nil {
 		return nil, f.located(err)
 	}
 	f.program, f.names = program, names.all()
 	l := newLoader(f)
+	l.fixtures, f.Notes = f.near.fixtures(f.Name)
 	d := newDraw(&Test{Name: f.Name, file: f}, choice.New(0), Env{})
 	defer d.close()
 	thread := d.thread
@@ -161,6 +171,7 @@ func (f *File) run() (starlark.StringDict, error) {
 	}
 	f.again = l.drew || slices.ContainsFunc(slices.Collect(maps.Values(globals)), isChangeable)
 	globals.Freeze()
+	f.fixtures = l.fixtures
 	l.enlist()
 	return globals, nil
 }
@@ -181,6 +192,7 @@ func (f *File) rerun(d *draw, t *Test) (*Test, error) {
 	fresh := *f
 	fresh.tests, fresh.Notes = nil, nil
 	l := newLoader(&fresh)
+	l.fixtures, _ = f.near.fixtures(f.Name)
 	d.thread.SetLocal(loadKey, l)
 	defer d.thread.SetLocal(loadKey, nil)
 	if _, err := f.program.Init(d.thread, f.names); err != nil {
@@ -247,10 +259,10 @@ type names struct {
 	lost   []string
 }
 
-func newNames(out *rewritten) *names {
+func (f *File) newNames(out *rewritten) *names {
 	n := &names{out.opaque, maps.Clone(predeclared), nil}
 	for _, module := range out.stars {
-		all, known := exported(module)
+		all, known := f.exported(module)
 		maps.Copy(n.known, all)
 		n.opaque = n.opaque || !known
 	}
@@ -332,6 +344,7 @@ func (f *File) located(err error) error {
 		p = placed.at
 	case errors.As(err, &evalErr):
 		p = f.innermost(evalErr.CallStack)
+		msg = f.near.within(evalErr.CallStack) + msg
 	}
 	var lack *unsupportedInFiles
 	isLack := errors.As(err, &lack)
