@@ -117,6 +117,17 @@ func TestResumeHasTheSameSubjects(t *testing.T) {
 	}
 }
 
+// TestPublicVersions: how a version was built does not tell it from another.
+func TestPublicVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"torch 2.15.0+cu128": "torch 2.15.0", "torch 1.13.0a0": "torch 1.13.0a0", "mine 1+local.2 (code 1f3a)": "mine 1 (code 1f3a)",
+	} {
+		if got := publicVersion(version); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+	}
+}
+
 // TestCrashesAreToldApart: of one operator, cases that end by different signals are
 // findings of their own.
 func TestCrashesAreToldApart(t *testing.T) {

@@ -39,8 +39,13 @@ func (s *spec) sent(name string) bool {
 
 // brought are the subjects that a worker needs on its machine.
 func (s *spec) brought() []string {
-	names := slices.Compact(append([]string{s.Reference}, s.Candidates...))
-	return slices.DeleteFunc(names, func(name string) bool { return name == s.Reference && s.sent(name) })
+	var names []string
+	for _, name := range append([]string{s.Reference}, s.Candidates...) {
+		if !slices.Contains(names, name) && !(name == s.Reference && s.sent(name)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // takeBaselines has the coordinator send its recorded results into a new folder.

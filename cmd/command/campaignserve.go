@@ -123,6 +123,9 @@ func (s *campaignServe) run(ctx context.Context, sources []string) error {
 	if err := s.coordinate(ctx, books, c, sp, dir, by); err != nil {
 		return s.broken(err, books, c)
 	}
+	if c, err = db.Campaign(fmt.Sprint(c.ID)); err != nil { // with the versions that workers have
+		return &exitError{exitFault, err}
+	}
 	return s.conclude(db, books, c)
 }
 
@@ -201,10 +204,14 @@ func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c 
 			return &exitError{exitFault, err}
 		}
 	}
+	versions, err := fleet.OpenPins(filepath.Join(dir, "versions.json"))
+	if err != nil {
+		return &exitError{exitFault, err}
+	}
 	sum := sha256.Sum256(append([]byte(c.Started.String()), c.Spec...))
 	co := &fleet.Coordinator{
 		Books: books, Key: fmt.Sprintf("%d-%x", c.ID, sum[:6]), Plumb: thisPlumb(), Pins: pins, Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
-		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{},
+		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{}, Versions: versions, Reference: sp.Reference, Fixed: fixing(books, c, s.say),
 	}
 	for path, digest := range sp.Baselines {
 		co.Files[digest] = path
@@ -212,6 +219,21 @@ func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c 
 	s.say("campaign %d%s: %s are judged, seed %d; plumb worker --join %s --subjects %s", c.ID, named(c.Name), books.Standing(), sp.Seed, url,
 		strings.Join(sp.brought(), ","))
 	return co.Run(ctx, url, by)
+}
+
+// fixing keeps the versions that workers have of a campaign's subjects.
+func fixing(books *ledger.Ledger, c *store.Campaign, say func(string, ...any)) func(subject, version string) {
+	subjects := slices.Clone(c.Subjects)
+	return func(subject, version string) {
+		for i := range subjects {
+			if subjects[i].Name == subject {
+				subjects[i].Version = version
+			}
+		}
+		if err := books.Fix(subjects); err != nil {
+			say("%v", err)
+		}
+	}
 }
 
 func anotherPlumb(c *store.Campaign, s *spec) error {
@@ -286,6 +308,17 @@ func (w *workerCommand) run(ctx context.Context) error {
 		return workerError(err)
 	}
 	defer scratch.Remove(dir) //nolint:errcheck // the next start removes it
+	if of.Versions, err = w.versions(ctx, of, s); err != nil {
+		return err
+	}
+	ended, err := of.Ended(ctx) // which may refuse them
+	if err != nil {
+		return workerError(err)
+	}
+	if ended {
+		say("the campaign has ended")
+		return nil
+	}
 	did, err := w.labour(ctx, of, s)
 	if err != nil {
 		return workerError(err)
@@ -320,6 +353,24 @@ func (w *workerCommand) allows(s *spec) error {
 		}
 	}
 	return nil
+}
+
+// versions are those of the subjects that the worker is to start.
+func (w *workerCommand) versions(ctx context.Context, of *fleet.Worker, s *spec) (map[string]string, error) {
+	_, p := newCampaignPlan()
+	p.subjects.python, p.subjects.imports, p.subjects.sandbox = w.on.python, s.Flags["import"], w.on.sandbox
+	out := map[string]string{}
+	for _, name := range append([]string{s.Reference}, of.Serves()...) {
+		if _, known := out[name]; known || s.sent(name) {
+			continue
+		}
+		_, is, err := p.abouts(ctx, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		out[name] = publicVersion(is[0].Version)
+	}
+	return out, nil
 }
 
 // labour judges units until the campaign has ended, and returns how many cases.

@@ -250,7 +250,7 @@ func (p *plan) sameSubjects(ctx context.Context, c *store.Campaign, s *spec) err
 		if err != nil {
 			return err
 		}
-		if is[0].Version != was.Version {
+		if publicVersion(is[0].Version) != publicVersion(was.Version) {
 			return usage(fmt.Errorf("campaign %d was begun with %s as %s, which now is %s: begin a new one; with --incremental it takes what has not changed", c.ID, was.Name, was.Version, is[0].Version))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -251,6 +252,12 @@ func subjectOf(name string, info backend.Info) store.Subject {
 	}
 	return store.Subject{Name: name, Version: version}
 }
+
+// localPart is the part of a version, by PEP 440, that says how it was built: 2.15.0+cpu.
+var localPart = regexp.MustCompile(`\+[\w.]+`)
+
+// publicVersion is a version without it: builds of one version are to compute the same.
+func publicVersion(version string) string { return localPart.ReplaceAllString(version, "") }
 
 // ownCode is a digest of what a subject runs that its version says nothing of: the file
 // that its name is, and what its worker has loaded of its user's own; "" for neither.

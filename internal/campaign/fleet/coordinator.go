@@ -24,9 +24,14 @@ type Coordinator struct {
 	Spec     []byte            // what workers are told
 	Files    map[string]string // that workers may ask for: paths, by the SHA-256 of what is in them
 	Subjects []string
-	Needs    map[string][]string // tags of the machine, by subject
-	Lease    time.Duration
-	Log      func(format string, args ...any)
+	// Versions are those of the reference and the subjects; nil where they may differ. Fixed
+	// is told of each.
+	Versions  *Pins
+	Reference string
+	Fixed     func(subject, version string)
+	Needs     map[string][]string // tags of the machine, by subject
+	Lease     time.Duration
+	Log       func(format string, args ...any)
 	// Counted is called after results have been written.
 	Counted func()
 
@@ -153,7 +158,10 @@ func (c *Coordinator) welcome(m *nats.Msg) {
 
 // serves are the queues of which a worker may take, or why there are none.
 func (c *Coordinator) serves(h *hello) (serve []lane, refused string) {
-	pinned := false
+	pinned, other := false, ""
+	if refused = c.another(h, c.Reference); refused != "" {
+		return nil, refused
+	}
 	for i, s := range c.Subjects {
 		if !slices.Contains(h.Subjects, s) || slices.ContainsFunc(c.Needs[s], func(tag string) bool { return !slices.Contains(h.Tags, tag) }) {
 			continue
@@ -171,16 +179,43 @@ func (c *Coordinator) serves(h *hello) (serve []lane, refused string) {
 				continue
 			}
 		}
+		if why := c.another(h, s); why != "" {
+			other = why
+			continue
+		}
 		serve = append(serve, lane{i, s})
 	}
 	switch {
 	case serve != nil:
+	case other != "":
+		refused = other
 	case pinned:
 		refused = fmt.Sprintf("each subject is judged by one build of Plumb: %s; this worker is Plumb %s", c.Pins, h.Plumb)
 	default:
 		refused = fmt.Sprintf("the campaign judges %v, needing the tags %v; this worker has %v and the tags %v", c.Subjects, c.Needs, h.Subjects, h.Tags)
 	}
 	return serve, refused
+}
+
+// another says that a worker's subject is of another version than the campaign's; "" where
+// it is not, or is not known.
+func (c *Coordinator) another(h *hello, subject string) string {
+	version := h.Versions[subject]
+	if c.Versions == nil || version == "" {
+		return ""
+	}
+	is, fresh, err := c.Versions.may(subject, version)
+	switch {
+	case err != nil:
+		c.Log("the version of %s cannot be kept: %v", subject, err)
+	case fresh:
+		c.Log("%s is %s", subject, version)
+		c.Fixed(subject, version)
+	}
+	if is {
+		return ""
+	}
+	return fmt.Sprintf("the campaign's %s is %s, and this worker's is %s: two versions may compute differently", subject, c.Versions.of(subject), version)
 }
 
 // handOut fills the queues while there is time. Once it is over, the units that workers

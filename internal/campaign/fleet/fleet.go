@@ -153,7 +153,7 @@ func ReadToken(path string) (string, error) {
 }
 
 // protocol is the version of what workers and coordinators say to each other.
-const protocol = 1
+const protocol = 2
 
 // hello is what a worker says of itself, and what it asks.
 type hello struct {
@@ -162,6 +162,8 @@ type hello struct {
 	Worker   string   `json:"worker"`
 	Subjects []string `json:"subjects"`
 	Tags     []string `json:"tags"`
+	// Versions are those of the subjects that it is to start, once it knows them.
+	Versions map[string]string `json:"versions,omitempty"`
 }
 
 // welcome is the coordinator's answer.

@@ -11,13 +11,14 @@ import (
 	"sync"
 )
 
-// Pins say which build of Plumb judges each subject of a campaign whose workers have
-// several: the first that serves it, for two builds may draw and judge differently.
+// Pins say what each subject of a campaign is where workers may differ: that of the first
+// worker. Two builds of Plumb may draw and judge differently, and two versions of a
+// framework compute differently.
 type Pins struct {
 	path string
 
 	mu     sync.Mutex
-	builds map[string]string // by subject
+	builds map[string]string // or versions, by subject
 }
 
 // maxPins bounds the file of pins.
@@ -46,8 +47,8 @@ func OpenPins(path string) (*Pins, error) {
 	return p, nil
 }
 
-// may reports whether a build judges a subject, which is its own from now on where it was
-// no other's: new, then.
+// may reports whether a build, or version, is that of a subject, which has it from now on
+// where it had no other: fresh, then.
 func (p *Pins) may(subject, build string) (is, fresh bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,6 +67,13 @@ func (p *Pins) may(subject, build string) (is, fresh bool, err error) {
 		delete(p.builds, subject)
 	}
 	return err == nil, true, err
+}
+
+// of is what a subject has; "" for nothing yet.
+func (p *Pins) of(subject string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.builds[subject]
 }
 
 // String names the build of each subject.

@@ -58,3 +58,42 @@ func TestEachSubjectHasOneBuild(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEachSubjectHasOneVersion: that of the first worker, whose other subjects may be of
+// others; the reference's has to be the same on all of them.
+func TestEachSubjectHasOneVersion(t *testing.T) {
+	versions, err := OpenPins(filepath.Join(t.TempDir(), "versions.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fixed []string
+	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
+		c.Versions, c.Reference = versions, "r"
+		c.Fixed = func(subject, version string) { fixed = append(fixed, subject+" "+version) }
+	})
+	for _, c := range []struct {
+		has     map[string]string
+		want    []string
+		refused string
+	}{
+		{map[string]string{"r": "1", "a": "2"}, []string{"a", "b"}, ""},
+		{map[string]string{"r": "1", "a": "2", "b": "3"}, []string{"a", "b"}, ""},
+		{map[string]string{"r": "1", "a": "3", "b": "3"}, []string{"b"}, ""},
+		{map[string]string{"r": "1", "a": "3", "b": "4"}, nil, "the campaign's b is 3, and this worker's is 4: two versions may compute differently"},
+		{map[string]string{"r": "2", "a": "2", "b": "3"}, nil, "the campaign's r is 1, and this worker's is 2: two versions may compute differently"},
+	} {
+		w := worker("w")
+		if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
+			t.Fatal(err)
+		}
+		w.Versions = c.has
+		_, err := w.Ended(t.Context())
+		if c.refused == "" && (err != nil || !slices.Equal(w.Serves(), c.want)) || c.refused != "" && (err == nil || err.Error() != c.refused) {
+			t.Errorf("%v: %q, %v", c.has, w.Serves(), err)
+		}
+		w.Leave()
+	}
+	if got := strings.Join(fixed, ", "); got != "r 1, a 2, b 3" {
+		t.Error(got)
+	}
+}

@@ -23,6 +23,7 @@ type Worker struct {
 	Plumb    string
 	Subjects []string // that it has
 	Tags     []string
+	Versions map[string]string // of its subjects, once they are known
 	// GiveUp is how long it waits for a coordinator that is away.
 	GiveUp time.Duration
 	Log    func(format string, args ...any)
@@ -104,7 +105,7 @@ func (w *Worker) Serves() []string {
 // Ended asks the coordinator whether the campaign is over, and waits for one that
 // is away. A refusal is an error.
 func (w *Worker) Ended(ctx context.Context) (bool, error) {
-	text, err := json.Marshal(hello{protocol, w.Plumb, w.Name, w.Subjects, w.Tags})
+	text, err := json.Marshal(hello{protocol, w.Plumb, w.Name, w.Subjects, w.Tags, w.Versions})
 	if err != nil {
 		return false, err
 	}

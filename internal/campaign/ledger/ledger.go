@@ -433,6 +433,13 @@ func (l *Ledger) End(complete bool, exit int) error {
 	return l.writer.End(complete, exit)
 }
 
+// Fix keeps what the subjects are.
+func (l *Ledger) Fix(subjects []store.Subject) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writer.Subjects(subjects)
+}
+
 // Stopping says whether somebody asked the campaign to end.
 func (l *Ledger) Stopping() (bool, error) {
 	l.mu.Lock()
