@@ -147,6 +147,9 @@ type Outcome struct {
 	// NoKernel says that the subject raised because it has no kernel for a legal
 	// call, or no gradient: there is nothing to align with.
 	NoKernel bool
+	// Refused says of an unsupported call that the subject itself refused it: no
+	// fault where the reference takes it, the same answer where that refuses it too.
+	Refused bool
 	// Values holds one value per finished call.
 	Values []Value
 	// Initial holds each module's state before the first call that used it, by

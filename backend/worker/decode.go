@@ -128,6 +128,8 @@ func (d *replyDecoder) oneCase(i int) {
 			d.grads(job, out, backend.PartSecondGrad)
 		case "changes":
 			d.changes(job, out)
+		case "refused":
+			out.Refused = d.plain() == true
 		case "no_gradients":
 			out.ForwardOnly, out.NoGradients = true, backend.Printable(d.string(), maxMessage)
 		default:

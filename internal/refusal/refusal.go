@@ -91,7 +91,7 @@ func Caught(o *backend.Outcome) string {
 // Alike reports whether what a candidate raised stands for what the reference did.
 func Alike(ref, cand *backend.Outcome) bool {
 	want, got := Caught(ref), Caught(cand)
-	return want == got || cand.OwnForms && slices.ContainsFunc(table.Framework, func(e equivalent) bool {
+	return want == got || cand.Refused || cand.OwnForms && slices.ContainsFunc(table.Framework, func(e equivalent) bool {
 		return (e.Raised == got || e.Raised == anyClass) && (e.For == want || e.For == anyClass) && strings.Contains(cand.Message, e.Says)
 	})
 }

@@ -283,7 +283,7 @@ class Asked:
                 continue
             for name, t in list(module.state.items()):
                 first, leaf = env.attributes.get((j, name)), self.leaf_of(env, j, name)
-                if not self.differentiable(t):
+                if dtype is None or not self.differentiable(t):
                     continue
                 v = self.adapter.cast(self.adapter.stop(t), dtype)
                 if first in env.leaf:
@@ -454,6 +454,12 @@ def recast(dtype, asked, env, at, module):
     asked.recast(env, index(module), dtype)
 
 
-ASKS = {"Tensor.backward": Asked.back, "torch.autograd.backward": Asked.backs, "torch.autograd.grad": Asked.ask, "Tensor.requires_grad_": Asked.require, "Tensor.retain_grad": Asked.retain,
+def moved(asked, env, at, module, *args, dtype=None, device=None, non_blocking=None):
+    """Gives a module the dtype that Module.to is told, if any."""
+    dtype = dtype or next((a for a in args if type(a) is list and a[0] == "d"), None)
+    asked.recast(env, index(module), dtype and dtype[1])
+
+
+ASKS = {"Module.to": moved, "Tensor.backward": Asked.back, "torch.autograd.backward": Asked.backs, "torch.autograd.grad": Asked.ask, "Tensor.requires_grad_": Asked.require, "Tensor.retain_grad": Asked.retain,
         "getattr": Asked.attribute, "setattr": Asked.assign, **dict.fromkeys(PARAMETER, Asked.parameter),
         **{"Module." + name: functools.partial(recast, dtype) for name, dtype in CASTS.items()}}

@@ -8,6 +8,7 @@ says so (plumb_plain.py).
 import contextlib
 import functools
 import math
+import os
 import re
 from time import perf_counter_ns as now, process_time_ns as spent
 
@@ -199,12 +200,20 @@ class Adapter(Words):
         """Tells whether an exception says that something is not there."""
         return isinstance(e, (Unsupported, NotImplementedError)) or any(g in str(e) for g in self.gaps)
 
+    def refuses(self, e):
+        """Tells whether the framework itself refuses a call by an exception that may also mean a gap."""
+        missing = isinstance(e, (Unsupported, NotImplementedError)) or any(g in str(e) for g in self.gaps)
+        frame = raised_at(e).tb_frame
+        ours = frame.f_code.co_filename.startswith(HERE) or frame.f_globals.get("__name__") == type(self).__module__
+        return not missing and (not ours or frame.f_code is plumb_table.Evaluation.of.__code__)  # which calls functions in C
+
     def exhausted(self, e):
         """Tells whether an exception says that memory was full."""
         return isinstance(e, MemoryError) or any(text in str(e) for text in self.exhaustion)
 
 
 table = plumb_table.load
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep  # where the kit and its adapters are
 
 
 # Cases.
@@ -476,6 +485,8 @@ class Run:
         self.finish_values()
         full = self.adapter.exhausted(e) and not isinstance(e, Unsupported)
         self.reply["status"] = "oom" if full else "unsupported" if self.gap(e) else "raised"
+        if self.reply["status"] == "unsupported" and self.adapter.refuses(e):
+            self.reply["refused"] = True
         self.reply["class"], self.reply["call"] = type(e).__name__, self.call
         self.reply["message"] = told(e) + raised_in(type(self.adapter).__module__, e)
         return self.reply
@@ -510,11 +521,17 @@ def told(e):
     return COLOURS.sub("", str(e)).strip()[:MESSAGE]
 
 
-def raised_in(module, e):
-    """Returns, behind a space, the line of an adapter's module that raised an exception, as its mistakes do; "" elsewhere."""
+def raised_at(e):
+    """Returns the innermost line of Python that raised an exception."""
     at = e.__traceback__
     while at.tb_next:
         at = at.tb_next
+    return at
+
+
+def raised_in(module, e):
+    """Returns, behind a space, the line of an adapter's module that raised an exception, as its mistakes do; "" elsewhere."""
+    at = raised_at(e)
     if isinstance(e, Unsupported) or at.tb_frame.f_globals.get("__name__") != module:
         return ""
     return " (%s.py, line %d)" % (module, at.tb_lineno)

@@ -21,6 +21,7 @@ import ast
 import difflib
 import functools
 import json
+import math
 import operator
 import os
 import re
@@ -473,10 +474,25 @@ def modern(bound):
     return dict(bound, size_average=None, reduce=None, reduction=reduction)
 
 
+def number(adapter, v):
+    """Returns the number of a tensor without dimensions, or of one with one integer in a list: PyTorch takes these for numbers."""
+    if isinstance(v, (list, tuple)):
+        return [number(adapter, adapter.array(e).reshape(()).item() if adapter.is_tensor(e) and integers(adapter, e) else e) for e in v]
+    return adapter.array(v).item() if adapter.is_tensor(v) and len(v.shape) == 0 else v
+
+
+def integers(adapter, t):
+    return math.prod(t.shape) == 1 and adapter.dtype_name(t.dtype) in GROUPS["integers"]
+
+
 def call(adapter, target, /, *args, **kwargs):
     """Makes a call of PyTorch's."""
     changed = [*args, *kwargs.values()][0] if changes(target) and not adapter.functional else None
-    ident, data, bound = meaning(target).bind(args, kwargs, adapter.is_tensor)
+    try:
+        ident, data, bound = meaning(target).bind(args, kwargs, adapter.is_tensor)
+    except Unsupported:
+        told = [number(adapter, v) for v in args], {k: number(adapter, v) for k, v in kwargs.items()}
+        ident, data, bound = meaning(target).bind(*told, adapter.is_tensor)
     bound = modern(bound)
     if bound.get("inplace") is True and not adapter.functional:
         changed, bound = bound["input"], dict(bound, inplace=False)
@@ -523,7 +539,7 @@ class Module:
             return self.state[name]
         if name == "training":
             return self.training
-        if name == "bias" and self.sizes.get(name) is False:
+        if name in ("bias", "bias_ih", "bias_hh") and self.sizes.get("bias") is False:
             return None
         if name in self.sizes and name != "bias":
             return self.sizes[name]
@@ -567,6 +583,8 @@ def constructor(adapter, target):
     def construct(*args, **kwargs):
         if made.holds:
             return made.of(adapter, target, *args, **kwargs)
+        if name == "Identity":  # takes anything
+            args, kwargs = (), {}
         for text in KNOWN["modules"][target]:
             params = signature(text)
             bound = bind(params, [p.name for p in params], args, kwargs, adapter.is_tensor, False, None)

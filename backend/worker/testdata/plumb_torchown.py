@@ -8,10 +8,12 @@ class TorchOwn(plumb_subject.Adapter):
     name, version = "torch", torch.__version__
     root, tensor_class = torch, torch.Tensor
     own = functional = True
+    forms = (IndexError,)
     modes = {"traced": lambda f: lambda *tensors: f(*[t.clone() for t in tensors])}
     table = {
         "relu": "nn.functional.relu(input)",
         "exp": "exp(input)",
+        "neg": "self.missing(input)",
         "ge": "ge(input, other)",
         "cumsum": "cumsum(input, dim)",
         "sqrt": {"call": "sqrt(input)", "dtypes": ["float32"]},
@@ -62,6 +64,9 @@ class TorchOwn(plumb_subject.Adapter):
         t = t.clone()
         t[index] = value
         return t
+
+    def missing(self, t):
+        raise IndexError("a mistake of the adapter")
 
     def plus(self, x, y, alpha):
         return torch.add(x, y, alpha=alpha)

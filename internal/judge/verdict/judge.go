@@ -91,6 +91,9 @@ func (j *judge) status() {
 		j.v.Word, j.v.Reason, j.v.OfReference = Unsupported, "the reference has no kernel for this: "+j.ref.Message, true
 		return
 	}
+	if j.refusedToo() {
+		return
+	}
 	if j.ref.Status == backend.OK && refusal.Gap(j.cand) {
 		j.v.Word, j.v.Reason = Unsupported, "the candidate has no kernel or signature for this: "+exception(j.cand)
 		return
@@ -104,6 +107,18 @@ func (j *judge) status() {
 			return
 		}
 	}
+}
+
+// refusedToo reports whether a call that the candidate does not take is refused by
+// both sides, which is then no gap but an exception like any other.
+func (j *judge) refusedToo() bool {
+	if j.cand.Status != backend.Unsupported || !j.cand.Refused || j.ref.Status != backend.Raised || j.ref.Call != j.cand.Call {
+		return false
+	}
+	raised := *j.cand
+	raised.Status = backend.Raised
+	j.cand, j.v.Candidate = &raised, j.side(&raised)
+	return true
 }
 
 func (j *judge) side(o *backend.Outcome) *Side {

@@ -184,6 +184,25 @@ var cases = []struct {
 	{name: "unsupported", change: func(_, c *backend.Outcome) {
 		c.Status, c.Values, c.Message = backend.Unsupported, nil, "unknown operator torch.max"
 	}, word: Unsupported},
+	{name: "unsupported_refused", change: func(_, c *backend.Outcome) {
+		raise(c, 2, "ValueError", "no such shape")
+		c.Status, c.Refused = backend.Unsupported, true
+	}, word: Unsupported},
+	{name: "refused_by_both", change: func(r, c *backend.Outcome) {
+		raise(r, 2, "RuntimeError", "shape is invalid")
+		raise(c, 2, "Fail", "no such shape")
+		c.Status, c.Refused = backend.Unsupported, true
+	}, policy: Policy{SameException: true}, word: Rejected},
+	{name: "refused_elsewhere", change: func(r, c *backend.Outcome) {
+		raise(r, 4, "RuntimeError", "shape is invalid")
+		raise(c, 2, "Fail", "no such shape")
+		c.Status, c.Refused = backend.Unsupported, true
+	}, word: Unsupported},
+	{name: "lacked_where_refused", change: func(r, c *backend.Outcome) {
+		raise(r, 2, "RuntimeError", "shape is invalid")
+		raise(c, 2, "Unsupported", "no flatten")
+		c.Status = backend.Unsupported
+	}, word: Unsupported},
 	{name: "fault", change: func(_, c *backend.Outcome) { c.Values = c.Values[:3] }, word: Fault},
 	{name: "fault_status", change: func(_, c *backend.Outcome) { c.Status = "odd" }, word: Fault},
 	{name: "explicit", change: func(_, c *backend.Outcome) { c.Values[1].Tensor.Set(4, 5.5) }, policy: Policy{RTol: ptr(0.01), ATol: ptr(0.25)}, word: Misaligned, kind: "value", where: "call 1, value h"},
