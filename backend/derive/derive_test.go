@@ -189,9 +189,31 @@ func TestProgramsThatAsk(t *testing.T) {
 			}
 		}
 	}
-	p, _ := program.Parse("p.py", given+"b = z.backward()\nw = torch.nn.functional.dropout(y, 0.5, True)\n")
-	if got, err := derived(&forward{Backend: native, asks: true}).Run(t.Context(), backend.NewJob(p)); err != nil || got.Status != backend.Unsupported || !strings.Contains(got.Message, "draws") {
-		t.Errorf("what draws: %v, %+v", err, got)
+}
+
+// TestDrawsOfProgramsThatAsk: a program that asks for gradients draws once, whose
+// gradients are those of what it drew; one that does not is forward only.
+func TestDrawsOfProgramsThatAsk(t *testing.T) {
+	f := &forward{Backend: native.New(ops.Table(), nn.Modules()), asks: true}
+	const given = "x = tensor((8,), torch.float32, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], requires_grad=True)\n" +
+		"y = torch.nn.functional.dropout(x, 0.5, True)\nz = torch.sum(y)\n"
+	p, err := program.Parse("p.py", given+"b = z.backward()\ng = x.grad\nw = torch.mul(g, x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := derived(f).Run(t.Context(), backend.NewJob(p))
+	if err != nil || out.Status != backend.OK {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	if y, w := out.Values[0].Tensor, out.Values[4].Tensor; !y.SameBits(w) || out.Values[3].Tensor.SameBits(y) {
+		t.Errorf("drew %v, and its gradient times its input is %v", y, w)
+	}
+	if p, err = program.Parse("p.py", given+"z.backward()\n"); err != nil {
+		t.Fatal(err)
+	}
+	out, err = derived(f).Run(t.Context(), backend.NewJob(p))
+	if err != nil || out.Status != backend.OK || !out.ForwardOnly || !strings.Contains(out.NoGradients, "draws") {
+		t.Errorf("%v, %+v", err, out)
 	}
 }
 

@@ -50,7 +50,7 @@ func (b *Backend) gradient(ctx context.Context, job *backend.Job, all bool) (*gr
 	if out.Status != backend.OK {
 		return nil, fmt.Errorf("the program cannot be traced: %s", out.Message)
 	}
-	w := newWriter(b.table, job.Program)
+	w := newWriter(b.table, job.Program, all)
 	g := &gradient{calls: len(job.Program.Calls), places: map[*tensor.Tensor]slot{}}
 	var wanted []backend.Slot
 	for _, s := range out.Slots {
@@ -141,11 +141,12 @@ type writer struct {
 	out   *program.Program
 	names map[*graph.Value]*program.Symbol
 	of    map[program.Ref]any // the symbols by name
+	draws bool                // nobody has drawn before, so that this program may
 }
 
-func newWriter(table *op.Table, p *program.Program) *writer {
+func newWriter(table *op.Table, p *program.Program, draws bool) *writer {
 	out := &program.Program{Name: p.Name, Seed: p.Seed}
-	return &writer{table, out, map[*graph.Value]*program.Symbol{}, map[program.Ref]any{}}
+	return &writer{table, out, map[*graph.Value]*program.Symbol{}, map[program.Ref]any{}, draws}
 }
 
 // name has a value stand under a name.
@@ -205,7 +206,7 @@ func (w *writer) node(n *graph.Node) error {
 		return nil
 	case len(n.Mutated) > 0:
 		return fmt.Errorf("%s changes its arguments", n.Call.Def.ID())
-	case n.Call.Def.Traits.Has(op.Random):
+	case n.Call.Def.Traits.Has(op.Random) && !w.draws:
 		return fmt.Errorf("%s draws", n.Call.Def.ID())
 	}
 	c := w.call(n.Call)

@@ -29,11 +29,15 @@ class ORT:
         return lambda arrays: session.run(None, dict(zip(names, arrays)))
 
 
+class Refused(Unsupported):
+    """What the engine says of a model that it does not take."""
+
+
 class OpenVINO:
     """OpenVINO on the CPU, which computes float64 in float32."""
 
     gaps = ("not supported", "unsupported", "not implemented", "Conversion failed", "No translator", "does not support", "has no conversion rule")
-    refusals = ()
+    refusals = ("Refused",)
     package, absent = "openvino", ("float64",)
     operators = None
 
@@ -47,7 +51,7 @@ class OpenVINO:
         try:
             compiled = self.core.compile_model(self.core.read_model(io.BytesIO(model)), "CPU", self.settings)
         except RuntimeError as e:
-            raise Unsupported("openvino refuses the model: %s" % e) from None
+            raise Refused("openvino refuses the model: %s" % e) from None
         return lambda arrays: [np.array(v) for v in compiled(arrays).to_tuple()]
 
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import plumb_onnxfile as onnxfile
 from plumb_names import Unsupported
+from plumb_onnxlosses import Losses
+from plumb_onnxorder import Order
 from plumb_onnxrules import Rules
 
 
@@ -156,6 +158,19 @@ class Places:
         rows = np.arange(t.size)
         return self.put(self.full((n, n), 0, t.dtype), (rows + max(-diagonal, 0), rows + max(diagonal, 0)), t)
 
+    def unwrapped(self, data):
+        """Returns nested lists with numbers in the place of tensors of one element, read as the program is written."""
+        if isinstance(data, (list, tuple)):
+            return [v.value.reshape(()).item() if self.is_tensor(v) and v.size == 1 else self.unwrapped(v) for v in data]
+        return data.value if self.is_tensor(data) else data
+
+    def sliced_by(self, i):
+        return slice(*self.unwrapped([i.start, i.stop, i.step])) if isinstance(i, slice) else i
+
+    def whole_numbers(self, i):
+        """Returns an index of integers; a mask of one dimension is read for one as the program is written."""
+        return self.literal(np.flatnonzero(i.value), np.int64) if i.dtype == bool and i.ndim == 1 else i
+
     def masked_rows(self, t, mask):
         """Returns the rows of a tensor that a mask of its first dimensions names."""
         self.check(t, t.shape[:mask.ndim] == mask.shape and mask.ndim)
@@ -192,8 +207,19 @@ class Places:
     def adaptively_won(self, n, t, output_size):
         image = self.ranked(t, n + 1, n + 2).shape[-n:]
         sizes = [d if s is None else s for d, s in zip(image, self.each(output_size, n))]
+        if n == 1 and sizes[0] > 0 and image[0] % sizes[0]:
+            return self.won_in_windows(t, image[0], sizes[0])
         self.check(t, all(s > 0 and d % s == 0 for d, s in zip(image, sizes)))
         return self.won("MaxPool", n, t, [d // s for d, s in zip(image, sizes)], None, 0)
+
+    def won_in_windows(self, t, d, m):
+        """Returns the maxima of windows of rows, and where they stand."""
+        values, places = self.windowed("ReduceMax", 1, t, [m]), []
+        for j in range(m):
+            start = j * d // m
+            part = self.op("ArgMax", self.cut(t, -1, start, -(-(j + 1) * d // m)), axis=-1, keepdims=1)
+            places.append(self.op("Add", part, start))
+        return values, self.op("Concat", *places, axis=-1)
 
     def scaled(self, scale, n):
         """Returns the factor of each dimension."""
@@ -246,6 +272,20 @@ class Draws:
     def bernoulli(self, probabilities, dtype):
         return self.op("Bernoulli", probabilities, dtype=onnxfile.TYPES[dtype.name], seed=self.key())
 
+    def drawn_integers(self, low, high, size, dtype):
+        """Draws integers from low to before high, as the whole parts of uniform numbers, which are float32."""
+        self.check(high, 0 < high - low < 1 << 20)
+        found = self.op("Floor", self.draw("RandomUniform", size, np.dtype(np.float32), low=0.0, high=float(high - low)))
+        return self.op("Add", self.cast(self.op("Min", found, high - low - 1), dtype.name), low)
+
+    def shuffled_places(self, n, dtype):
+        found = self.op("TopK", self.draw("RandomUniform", [n], np.dtype(np.float64)), [n], axis=0, outputs=2)[1]
+        return self.to(found, dtype)
+
+    def mask(self, t, shape, p, scale):
+        """Draws what dropout multiplies by."""
+        return self.op("Mul", self.bernoulli(self.full(shape, 1 - p, np.dtype(np.float32)), t.dtype), scale)
+
     def sampled(self, t, n):
         """Draws places by weights."""
         if t.ndim not in (1, 2):
@@ -258,5 +298,5 @@ class Draws:
         return self.op("Dropout", t, self.full((), p, t.dtype), self.full((), training, np.bool_), seed=int(self.key()))
 
 
-class Parts(Draws, Places, Rules):
+class Parts(Draws, Places, Losses, Order, Rules):
     """What the adapter has beside what is asked of every adapter."""
