@@ -138,6 +138,11 @@ func TestWordsOfTables(t *testing.T) {
 		"mindspore": {
 			given().call("y", "torch.bitwise_not", ref("n")).call("z", "operator.invert", ref("n")),
 			given().call("y", "torch.nn.functional.lp_pool1d", ref("x"), 2.0, int64(2), program.List{int64(1)}),
+			given().call("y", "torch.nn.functional.one_hot", ref("n")),
+			given().in("v", f32([]int{3}, 1, 2, 3), false).call("y", "torch.broadcast_tensors", ref("v"), ref("x")),
+			given().in("w", f32([]int{1, 2, 1, 2}, 1, -2, 0.5, 3), false).call("y", "torch.nn.functional.conv2d", ref("x"), ref("w")),
+			given().in("w", f32([]int{2, 1, 2}, 1, -2, 0.5, 3), false).in("b", f32([]int{1}, 0.25), false).
+				call("y", "torch.nn.functional.conv_transpose1d", ref("x"), ref("w"), ref("b"), int64(2)).kw("padding", int64(1)),
 		},
 		"tinygrad": {
 			given().call("y", "operator.eq", 2.0, ref("x")).call("l", "operator.ne", 2.0, ref("x")).call("m", "operator.lt", 2.0, ref("x")).call("o", "operator.ge", 2.0, ref("x")),
@@ -162,6 +167,26 @@ func TestWordsOfTables(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSecondGradientsOfElements: MindSpore has none of an element, and afterwards in its
+// process no first one.
+func TestSecondGradientsOfElements(t *testing.T) {
+	w := framework(t, "mindspore", "mindspore")
+	x := func() *builder {
+		return new(builder).in("x", f32([]int{2}, 3, 5), true).call("a", "operator.getitem", ref("x"), int64(0)).
+			call("b", "operator.getitem", ref("x"), int64(-1)).call("y", "torch.mul", ref("a"), ref("b"))
+	}
+	second := x().call("g", "torch.autograd.grad", ref("y"), ref("x")).kw("create_graph", true).call("f", "operator.getitem", ref("g"), int64(0)).
+		call("s", "torch.mul", ref("f"), ref("f")).back("s", program.Fill{})
+	for name, c := range map[string]struct {
+		b    *builder
+		want string
+	}{"second": {second, "6 10"}, "first": {x().back("y", program.Fill{}), "5 3"}} {
+		if out := runOK(t, w, c.b); numbers(out.Slots[0].Tensor) != c.want {
+			t.Errorf("%s: %s, want %s", name, numbers(out.Slots[0].Tensor), c.want)
+		}
 	}
 }
 

@@ -61,8 +61,21 @@ class MindSpore(plumb_subject.Adapter):
     def stop(self, v):
         return tuple(map(self.stop, v)) if isinstance(v, (tuple, list)) else mindspore.ops.stop_gradient(v) if self.is_tensor(v) else v
 
+    depth = 0  # gradients that are being computed, one within the other
+
     def vjp(self, f, leaves, cotangents):
-        return mindspore.ops.GradOperation(get_all=True, sens_param=True)(lambda *v: tuple(f(*v)))(*leaves, tuple(cotangents))
+        self.depth += 1
+        try:
+            return mindspore.ops.GradOperation(get_all=True, sens_param=True)(lambda *v: tuple(f(*v)))(*leaves, tuple(cotangents))
+        finally:
+            self.depth -= 1
+
+    def read(self, t, index):
+        """Reads by an index. Numbers have no second gradient, and after one that was tried no first one in this process."""
+        if self.depth > 1 and any(isinstance(i, int) for i in (index if isinstance(index, tuple) else (index,))):
+            self.index(t, (self.check(index, isinstance(index, int)),))
+            return mindspore.ops.gather(t, mindspore.Tensor(index % t.shape[0]), 0)
+        return t[self.index(t, index)]
 
     # What calls of mindspore.json use.
 
@@ -166,6 +179,8 @@ class MindSpore(plumb_subject.Adapter):
         return 0 if n is None else n
 
     def conv(self, kind, n, t, weight, bias, stride, padding, dilation, groups):
+        if len(t.shape) == n + 1:
+            return self.conv(kind, n, mindspore.mint.unsqueeze(t, 0), weight, bias, stride, padding, dilation, groups).squeeze(0)
         mode, padding = (padding, 0) if isinstance(padding, str) else ("pad", padding)
         stride, padding, dilation = ((self.one(v) if n == 1 else self.each(v, n)) for v in (stride, padding, dilation))
         return getattr(mindspore.ops, kind)(self.images(t, n), weight, bias, stride, mode, padding, dilation, groups)
@@ -179,6 +194,20 @@ class MindSpore(plumb_subject.Adapter):
         call = mindspore.ops.Conv2DTranspose(t.shape[1], kernel, pad_mode="pad", pad=self.sides(padding, 2), stride=stride, dilation=dilation, group=groups)
         v = call(t, weight, (t.shape[0], weight.shape[1] * groups, *size))
         return v if bias is None else mindspore.ops.bias_add(v, bias)
+
+    def conv_transpose1d(self, t, weight, bias, stride, padding, output_padding, groups, dilation):
+        """Computes it on images of one row."""
+        t, weight = (mindspore.mint.unsqueeze(v, 2) for v in (self.images(t, 1), weight))
+        stride, padding, more, dilation = ((first, self.one(v)) for first, v in ((1, stride), (0, padding), (0, output_padding), (1, dilation)))
+        return self.conv_transpose(t, weight, bias, stride, padding, more, groups, dilation).squeeze(2)
+
+    def common(self, tensors):
+        shape = np.broadcast_shapes(*[t.shape for t in tensors])
+        return tuple([mindspore.mint.broadcast_to(t, shape) for t in tensors])
+
+    def classes(self, t, n):
+        """Returns a number of classes, by default one more than the largest."""
+        return n if n > 0 else int(self.check(t, t.size > 0).asnumpy().max()) + 1
 
     def conv_transpose3d(self, t, weight, bias, stride, padding, output_padding, groups, dilation):
         stride, padding, more, dilation = (self.each(v, 3) for v in (stride, padding, output_padding, dilation))
