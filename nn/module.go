@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/op"
 	"plumb/tensor"
@@ -367,6 +368,24 @@ func (m *Module) Given(name string) (any, bool) {
 		return v, true
 	}
 	return nil, false
+}
+
+// Sizes returns the numbers, one for each dimension of its images, that a convolution
+// has as an attribute: its stride, say; nil for others.
+func (m *Module) Sizes(name string) []int {
+	i := m.Args.Sig.Index(op.AnyArg(name))
+	if i < 0 || !strings.HasPrefix(m.Def.Name(), "torch.nn.Conv") {
+		return nil
+	}
+	n := m.Args.Sig.Params[i].Type.N
+	sizes, ok := m.Args.Vals[i].([]int)
+	switch {
+	case !ok || n == 0:
+		return nil
+	case len(sizes) == 1:
+		return slices.Repeat(sizes, n)
+	}
+	return sizes
 }
 
 // Train sets the training mode of the module and its children.

@@ -110,6 +110,8 @@ func TestChangedModules(t *testing.T) {
 		"frozen and thawed":   loss(weight().call("f", "Tensor.requires_grad_", ref("w"), false).call("g", "Tensor.requires_grad_", ref("w"), true), 1).back("l1", program.Fill{}),
 		"twice backward":      step(loss(linear(), 7).call("b7", "Tensor.backward", ref("l7")), 1),
 		"a buffer written to": linear().call("k", "torch.nn.BatchNorm1d", int64(3)).call("r", "getattr", ref("k"), "running_mean").call("f", "Tensor.add_", ref("r"), 0.5).call("e", "Module.eval", ref("k")).call("z", "Module.__call__", ref("k"), ref("x")).back("z", program.Fill{}),
+		"of what is detached": linear().call("w", "getattr", ref("m"), "weight").call("d", "Tensor.detach", ref("w")).call("p", "torch.nn.Parameter", ref("d")).
+			call("y", "Module.__call__", ref("m"), ref("x")).call("z", "torch.nn.functional.linear", ref("x"), ref("p")).call("u", "torch.add", ref("z"), ref("y")).back("u", program.Fill{}),
 		"moved": linear().call("k", "torch.nn.Linear", int64(3), int64(2)).call("d", "Module.to", ref("k"), tensor.F64).call("e", "Module.to", ref("d"), "cpu").
 			call("v", "getattr", ref("k"), "bias").call("x2", "Tensor.double", ref("x")).call("z", "Module.__call__", ref("e"), ref("x2")).back("z", program.Fill{}),
 		"without a bias":        linear().call("c", "torch.nn.LSTMCell", int64(3), int64(2), false).call("n", "getattr", ref("c"), "bias_ih"),

@@ -170,6 +170,17 @@ func TestWordsOfTables(t *testing.T) {
 	}
 }
 
+// TestParametersOfWhatIsDetached: JAX detaches an array as itself, which has the
+// gradient of the parameter made of it no less its own.
+func TestParametersOfWhatIsDetached(t *testing.T) {
+	w := framework(t, "jax", "jax")
+	out := runOK(t, w, new(builder).in("x", f32([]int{2}, 3, 5), true).call("d", "Tensor.detach", ref("x")).call("p", "torch.nn.Parameter", ref("d")).
+		call("z", "torch.mul", ref("p"), 3.0).call("y", "torch.add", ref("z"), ref("x")).back("y", program.Fill{}))
+	if x, p := numbers(out.Grad("x")), numbers(out.Grad("p")); x != "1 1" || p != "3 3" {
+		t.Errorf("x has the gradient %s, p %s", x, p)
+	}
+}
+
 // TestSecondGradientsOfElements: MindSpore has none of an element, and afterwards in its
 // process no first one.
 func TestSecondGradientsOfElements(t *testing.T) {

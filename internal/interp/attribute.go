@@ -72,6 +72,9 @@ func (r *Run) attribute(v *value, name string) (*value, error) {
 		if hasState(v.module, name) {
 			return &value{}, nil
 		}
+		if sizes := v.module.Sizes(name); sizes != nil {
+			return intTuple(sizes), nil
+		}
 		if given, ok := v.module.Given(name); ok {
 			return &value{plain: given}, nil
 		}

@@ -297,6 +297,29 @@ class TestCustomModules(flow.unittest.TestCase):
         del p.grad
         test_case.assertIsNone(m.weight.grad)
 
+    @autotest(n=2)
+    def test_weight_norm(test_case):
+        plain = torch.nn.Linear(3, 2)
+        weight = plain.weight.detach().clone()
+        m = torch.nn.utils.weight_norm(plain)
+        test_case.assertEqual(sorted(n for n, _ in m.named_parameters()), ["bias", "weight_g", "weight_v"])
+        test_case.assertEqual(list(m.weight_g.shape), [2, 1])
+        x = random_tensor(ndim=2, dim0=2, dim1=3)
+        torch.testing.assert_close(m(x), torch.nn.functional.linear(x, weight, m.bias))
+        return m(x)
+
+    @autotest(n=2)
+    def test_weight_norm_of_convolutions(test_case):
+        m = torch.nn.utils.weight_norm(torch.nn.Conv1d(3, 4, 3, stride=2, padding=1, bias=random_bool()), dim=None)
+        n = torch.nn.utils.weight_norm(torch.nn.Conv2d(2, 3, (1, 2), dilation=(1, 2)))
+        return m(random_tensor(ndim=3, dim0=2, dim1=3, dim2=7)), n(random_tensor(ndim=4, dim0=2, dim1=2, dim2=3, dim3=5))
+
+    def test_weight_norm_of_a_module_that_is_kept(test_case):
+        m = nn.Linear(3, 2)
+        torch.nn.utils.weight_norm(m)
+        with test_case.assertRaises(NotImplementedError):
+            m(flow.ones(2, 3))
+
 
 if __name__ == "__main__":
     unittest.main()

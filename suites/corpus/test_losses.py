@@ -252,5 +252,13 @@ def test_ctc_loss_of_listed_lengths(test_case):
     return m(log_probs, targets, (12, 10), [4, 3])
 
 
+@autotest(n=2)
+def test_ctc_loss_by_number(test_case):
+    log_probs = random_tensor(ndim=3, dim0=12, dim1=2, dim2=5).log_softmax(2)
+    targets = random_tensor(ndim=2, dim0=2, dim1=4, low=1, high=5, dtype=int)
+    lengths = torch.tensor([12, 10]), torch.tensor([4, 3])
+    return torch.ctc_loss(log_probs, targets, *lengths), torch.ctc_loss(log_probs, targets, *lengths, 0, 2, True)
+
+
 if __name__ == "__main__":
     unittest.main()

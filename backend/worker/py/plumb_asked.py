@@ -147,7 +147,10 @@ class Asked:
 
     def plant(self, env, k, leaf, v):
         """Makes a leaf of a value."""
-        v = env.held[leaf] = self.given_leaf(leaf, self.adapter.stop(v))
+        apart = self.adapter.stop(v)
+        if apart is v:  # gradients are told by the tensor
+            apart = plumb_table.call(self.adapter, "torch.mul", v, 1)
+        v = env.held[leaf] = self.given_leaf(leaf, apart)
         for i in env.twins(k):
             env.values[i], env.depends[i], env.leaf[i] = v, frozenset([leaf]), leaf
         self.stored(env, k)

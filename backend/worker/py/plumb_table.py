@@ -543,6 +543,9 @@ class Module:
             return None
         if name in self.sizes and name != "bias":
             return self.sizes[name]
+        if name in self.arguments and self.target.startswith("torch.nn.Conv") and name != "padding_mode":
+            v = self.arguments[name]
+            return v if name == "groups" or isinstance(v, str) else self.adapter.each(v, int(self.target[-2]))
         raise Unsupported("attribute %s is not open to programs" % name)
 
     def inplace(self):

@@ -16,7 +16,9 @@ var torchCalls = map[path]struct {
 	"torch.nn.ParameterList": {name: "ParameterList"}, "torch.nn.ParameterDict": {name: "ParameterDict"},
 	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
+	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},
 	"torch.autograd.gradcheck":       {name: "gradcheck"},
+	"torch.ctc_loss":                 {name: "ctc_loss"},
 	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's
 	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"},

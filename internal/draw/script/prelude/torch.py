@@ -74,6 +74,51 @@ class ParameterDict(torch.nn.Module):
         return [(name, getattr(self, name)) for name in self.order]
 
 
+class WeightNormed(torch.nn.Module):
+    """A module whose weight is a length times a direction, each of them a parameter."""
+
+    def __init__(self, module, dim):
+        super().__init__()
+        self.dims = None if dim is None or dim == -1 else [d for d in range(module.weight.dim()) if d != dim % module.weight.dim()]
+        self.whole = [module]
+        self.weight_g = torch.nn.Parameter(self.length(module.weight.detach()))
+        self.weight_v = torch.nn.Parameter(module.weight.detach())
+        bias = None if isinstance(module, torch.nn.Embedding) else module.bias
+        self.bias = bias if bias is None else torch.nn.Parameter(bias.detach())
+
+    def length(self, v):
+        return torch.norm(v) if self.dims is None else torch.norm(v, 2, self.dims, True)
+
+    def forward(self, input):
+        F, m = torch.nn.functional, self.whole[0]
+        weight = self.weight_v * (self.weight_g / self.length(self.weight_v))
+        if isinstance(m, torch.nn.Linear):
+            return F.linear(input, weight, self.bias)
+        if isinstance(m, torch.nn.Embedding):
+            return F.embedding(input, weight)
+        convolve = F.conv1d if isinstance(m, torch.nn.Conv1d) else F.conv2d if isinstance(m, torch.nn.Conv2d) else F.conv3d
+        return convolve(input, weight, self.bias, m.stride, m.padding, m.dilation, m.groups)
+
+
+def weight_norm(module, name="weight", dim=0):
+    plain = isinstance(module, (torch.nn.Linear, torch.nn.Embedding))
+    if name != "weight" or not plain and not isinstance(module, (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)):
+        raise NotImplementedError("weight_norm is there for the weight of Linear, Embedding, Conv1d, Conv2d and Conv3d")
+    normed = WeightNormed(module, dim)
+
+    def replaced(*_):
+        raise NotImplementedError("weight_norm: call the module that it returned, not the one that it was given")
+
+    module.register_forward_pre_hook(replaced)
+    return normed
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    """The form whose reduction is a number."""
+    kind = ["none", "mean", "sum"][reduction]
+    return torch.nn.functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, kind, zero_infinity)
+
+
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
     grads = [p.grad for p in parameters if p.grad is not None]
