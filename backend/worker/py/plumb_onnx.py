@@ -236,9 +236,11 @@ class ONNX(Parts, plumb_subject.Adapter):
         return t if reduction == "none" else self.op("ReduceMean" if reduction == "mean" else "ReduceSum", t, keepdims=0)
 
     def reshape(self, t, shape):
-        """Reshapes; ONNX would read a size of 0 as the input's."""
+        """Reshapes; ONNX would read a size of 0 as the input's, OpenVINO a constant without elements as a number."""
         known = math.prod(d for d in shape if d != -1)
         self.check(t, -1 not in shape or known > 0)
+        if not len(shape) and t.size == 1:
+            return self.op("Squeeze", t)
         return self.op("Reshape", t, [t.size // known if d == -1 else d for d in shape], allowzero=1)
 
     def flatten(self, t, start, end):

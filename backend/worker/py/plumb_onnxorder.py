@@ -135,8 +135,7 @@ class Order:
         same = self.cast(self.op("Equal", self.op("Unsqueeze", rows, [-1]), self.op("Unsqueeze", rows, [-2])), "int64")
         counts = self.op("ReduceSum", same, [-1], keepdims=0)
         most = self.op("Equal", counts, self.op("ReduceMax", counts, [-1], keepdims=1))
-        ends = np.finfo(t.dtype) if t.dtype.kind == "f" else np.iinfo(t.dtype)
-        value = self.op("ReduceMin", self.op("Where", most, rows, self.full((), ends.max, t.dtype)), [-1], keepdims=1)
+        value = self.op("ReduceMin", self.op("Where", most, rows, self.op("ReduceMax", rows, [-1], keepdims=1)), [-1], keepdims=1)
         place = self.op("ArgMax", self.cast(self.op("Equal", rows, value), "int32"), axis=-1, keepdims=1, select_last_index=1)
         found = [self.moved(v, t.ndim - 1, dim) for v in (value, place)]
         return tuple(found if keepdim else [self.op("Squeeze", v, [dim]) for v in found])
