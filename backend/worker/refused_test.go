@@ -38,6 +38,7 @@ func TestTensorsAsNumbers(t *testing.T) {
 	for name, b := range map[string]*builder{
 		"a dimension": x().call("y", "torch.cumsum", ref("x"), ref("n")),
 		"in a list":   x().call("y", "torch.permute", ref("x"), program.List{ref("n"), int64(0)}).call("z", "torch.reshape", ref("x"), program.List{ref("m"), int64(2)}),
+		"a bound":     x().call("y", "operator.getitem", ref("x"), program.Slice{Start: ref("n")}).call("z", "operator.getitem", ref("x"), program.Tuple{int64(0), program.Slice{Stop: ref("m")}}),
 		"a scalar":    x().call("y", "torch.add", ref("x"), ref("x")).kw("alpha", ref("h")),
 	} {
 		asTorch(t, name, own, w, b)

@@ -477,17 +477,31 @@ def modern(bound):
 def number(adapter, v):
     """Returns the number of a tensor without dimensions, or of one with one integer in a list: PyTorch takes these for numbers."""
     if isinstance(v, (list, tuple)):
-        return [number(adapter, adapter.array(e).reshape(()).item() if adapter.is_tensor(e) and integers(adapter, e) else e) for e in v]
-    return adapter.array(v).item() if adapter.is_tensor(v) and len(v.shape) == 0 else v
+        return [only(adapter, e) if adapter.is_tensor(e) and math.prod(e.shape) == 1 and adapter.dtype_name(e.dtype) in GROUPS["integers"]
+                else number(adapter, e) for e in v]
+    return only(adapter, v) if adapter.is_tensor(v) and len(v.shape) == 0 else v
 
 
-def integers(adapter, t):
-    return math.prod(t.shape) == 1 and adapter.dtype_name(t.dtype) in GROUPS["integers"]
+def only(adapter, t):
+    """Returns the one element of a tensor."""
+    v = adapter.array(t).tolist()
+    while isinstance(v, list):
+        v = v[0]
+    return v
+
+
+def cut(adapter, index):
+    """Returns an index with numbers in the place of tensors of one integer between colons."""
+    if isinstance(index, tuple):
+        return tuple([cut(adapter, i) for i in index])
+    return slice(*number(adapter, [index.start, index.stop, index.step])) if isinstance(index, slice) else index
 
 
 def call(adapter, target, /, *args, **kwargs):
     """Makes a call of PyTorch's."""
     changed = [*args, *kwargs.values()][0] if changes(target) and not adapter.functional else None
+    if target in ("operator.getitem", "operator.setitem"):
+        args = (args[0], cut(adapter, args[1]), *args[2:])
     try:
         ident, data, bound = meaning(target).bind(args, kwargs, adapter.is_tensor)
     except Unsupported:
