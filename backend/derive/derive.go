@@ -124,7 +124,7 @@ func (g *gradient) into(out, found *backend.Outcome) {
 // lacks notes why there are no gradients, or no program that asks for them.
 func lacks(out *backend.Outcome, whole bool, why string) {
 	if whole {
-		out.Message = why
+		out.Class, out.Message, out.Refused = "", why, false
 		return
 	}
 	out.NoGradients = why

@@ -477,8 +477,8 @@ def modern(bound):
 def number(adapter, v):
     """Returns the number of a tensor without dimensions, or of one with one integer in a list: PyTorch takes these for numbers."""
     if isinstance(v, (list, tuple)):
-        return [only(adapter, e) if adapter.is_tensor(e) and math.prod(e.shape) == 1 and adapter.dtype_name(e.dtype) in GROUPS["integers"]
-                else number(adapter, e) for e in v]
+        one = [adapter.is_tensor(e) and math.prod(e.shape) == 1 and adapter.dtype_name(e.dtype) in GROUPS["integers"] for e in v]
+        return [only(adapter, e) if single else number(adapter, e) for e, single in zip(v, one)]
     return only(adapter, v) if adapter.is_tensor(v) and len(v.shape) == 0 else v
 
 
@@ -492,9 +492,8 @@ def only(adapter, t):
 
 def cut(adapter, index):
     """Returns an index with numbers in the place of tensors of one integer between colons."""
-    if isinstance(index, tuple):
-        return tuple([cut(adapter, i) for i in index])
-    return slice(*number(adapter, [index.start, index.stop, index.step])) if isinstance(index, slice) else index
+    bounds = number(adapter, [index.start, index.stop, index.step]) if isinstance(index, slice) else ()
+    return tuple([cut(adapter, i) for i in index]) if isinstance(index, tuple) else slice(*bounds) if bounds else index
 
 
 def call(adapter, target, /, *args, **kwargs):

@@ -30,7 +30,7 @@ class TorchOwn(plumb_subject.Adapter):
         "view_as": "input.view(other.shape)",
         "broadcast_tensors": "broadcast_tensors(*tensors)",
         "permute": "permute(input, dims)",
-        "getitem": "input[index]",
+        "getitem": "self.read(input, index)",
         "arange": "arange(end)",
         "setitem": "self.put(input, index, value)",
         "linear": [{"call": "nn.functional.linear(input, weight)", "when": {"bias": None}}, "nn.functional.linear(input, weight, bias=bias)"],
@@ -64,6 +64,11 @@ class TorchOwn(plumb_subject.Adapter):
         t = t.clone()
         t[index] = value
         return t
+
+    def read(self, t, index):
+        for i in index if isinstance(index, tuple) else (index,):
+            assert not isinstance(i, slice) or not isinstance(i.start, torch.Tensor) and not isinstance(i.stop, torch.Tensor)
+        return t[index]
 
     def missing(self, t):
         raise IndexError("a mistake of the adapter")
