@@ -51,7 +51,7 @@ class OpenVINO:
         try:
             compiled = self.core.compile_model(self.core.read_model(io.BytesIO(model)), "CPU", self.settings)
         except RuntimeError as e:
-            raise Refused("openvino refuses the model: %s" % e) from None
+            raise Refused("openvino refuses the model: " + " ".join(str(e).split())) from None  # whose first line says where, not why
         return lambda arrays: [np.array(v) for v in compiled(arrays).to_tuple()]
 
 
