@@ -28,6 +28,7 @@ import re
 from keyword import iskeyword
 
 from plumb_names import DTYPES, Unsupported
+from plumb_values import only
 
 BINARY = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
@@ -480,14 +481,6 @@ def number(adapter, v):
         one = [adapter.is_tensor(e) and math.prod(e.shape) == 1 and adapter.dtype_name(e.dtype) in GROUPS["integers"] for e in v]
         return [only(adapter, e) if single else number(adapter, e) for e, single in zip(v, one)]
     return only(adapter, v) if adapter.is_tensor(v) and len(v.shape) == 0 else v
-
-
-def only(adapter, t):
-    """Returns the one element of a tensor."""
-    v = adapter.array(t).tolist()
-    while isinstance(v, list):
-        v = v[0]
-    return v
 
 
 def cut(adapter, index):

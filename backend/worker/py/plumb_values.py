@@ -64,3 +64,11 @@ def encoder(adapter):
         return ["x", "%s.%s" % (kind.__module__, kind.__qualname__)] if text is None else text
 
     return encode
+
+
+def only(adapter, t):
+    """Returns the one element of a tensor."""
+    v = adapter.array(t).tolist()
+    while isinstance(v, list):
+        v = v[0]
+    return v
