@@ -275,27 +275,32 @@ func TestFollowsNonFinite(t *testing.T) {
 		want, got, a, b, near, far float64
 		follows                    bool
 		wide                       [2]float64
+		pads                       bool
 	}{
-		{"what is right", 1, 1, 1, 1, 1, 1, true, [2]float64{}},
-		{"another number", 1, 1.5, 1, 1, 1, 1, true, [2]float64{}}, // which is held to its limit elsewhere
-		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true, [2]float64{}},
-		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true, [2]float64{}},
-		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false, [2]float64{}},
-		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true, [2]float64{}},
-		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false, [2]float64{}},
-		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false, [2]float64{}},
-		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false, [2]float64{}},
-		{"NaN for a number", 1, nan, 1, 1, 1, 1, false, [2]float64{}},
-		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false, [2]float64{}},
-		{"the other infinity", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}},
-		{"the other one of a residue of 0", inf, -inf, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}},
-		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}},
-		{"NaN for one that grows as a logarithm", inf, nan, 1, 2, 9.2, 10.3, false, [2]float64{9.2, 10.3}},
-		{"NaN for one that a residue of 0 makes", inf, nan, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}},
-		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}},
-		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}},
+		{"what is right", 1, 1, 1, 1, 1, 1, true, [2]float64{}, false},
+		{"another number", 1, 1.5, 1, 1, 1, 1, true, [2]float64{}, false}, // which is held to its limit elsewhere
+		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true, [2]float64{}, false},
+		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true, [2]float64{}, false},
+		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false, [2]float64{}, false},
+		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true, [2]float64{}, false},
+		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false, [2]float64{}, false},
+		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false, [2]float64{}, false},
+		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false, [2]float64{}, false},
+		{"NaN for a number", 1, nan, 1, 1, 1, 1, false, [2]float64{}, false},
+		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false, [2]float64{}, false},
+		{"the other infinity", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}, false},
+		{"the other one of a residue of 0", inf, -inf, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}, false},
+		{"NaN for an infinity beside zeros that pad", inf, nan, 1, 2, 1, 2, true, [2]float64{1e4, 3e4}, true},
+		{"NaN for a number beside them", 1, nan, 1, 1, 1, 1, false, [2]float64{}, true},
+		{"a number for an infinity beside them", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{1e4, 3e4}, true},
+		{"the other infinity beside them", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}, true},
+		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}, false},
+		{"NaN for one that grows as a logarithm", inf, nan, 1, 2, 9.2, 10.3, false, [2]float64{9.2, 10.3}, false},
+		{"NaN for one that a residue of 0 makes", inf, nan, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}, false},
+		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}, false},
+		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}, false},
 	} {
-		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}); got != c.follows {
+		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}, c.pads); got != c.follows {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
