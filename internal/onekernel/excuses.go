@@ -43,8 +43,11 @@ func (s *Session) framework(r *result) bool {
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool { return d.Where.Part != backend.PartGrad })
 }
 
-// choosing are PyTorch's operators that do not say which of equal elements they take.
-var choosing = []string{"aten::topk", "aten::kthvalue", "aten::sort", "aten::argsort", "aten::median"}
+// choosing are PyTorch's operators that do not say which of equal elements they take; the
+// first ones, ordered of them, take the largest or the smallest first.
+var choosing = []string{"aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue", "aten::median"}
+
+const ordered = 3
 
 // exchanged reports whether all that differs is to which of equal elements a gradient goes,
 // where the reference's choice among them is its own: those of each number have the same sum.
@@ -174,7 +177,21 @@ func (r *result) roundingOf(w verdict.Where) float64 {
 		return -1
 	}
 	t := r.ref.Slots[at].Tensor
-	return 2 * roundings * compare.Roundoff(t.DType()) * compare.Largest(t)
+	return 2 * roundings * compare.Roundoff(t.DType()) * compare.Largest(t) * r.steepness(w)
+}
+
+// steepness is how many times the gradient of a tiny argument the terms are of which a formula
+// makes it: the slope of the gradient, where that goes to 0 with its argument. Huber's loss as
+// q²/2 + δ·(d - q) has a gradient of (q - δ) + δ.
+func (r *result) steepness(w verdict.Where) float64 {
+	at := slices.IndexFunc(r.program.Inputs, func(in program.Input) bool { return in.Name == w.Name })
+	if r.Regime != Tiny || w.Part != backend.PartGrad || at < 0 {
+		return 1
+	}
+	if x := compare.Largest(r.program.Inputs[at].Materialize()); x > 0 && x < 1 {
+		return 1 / x
+	}
+	return 1
 }
 
 // overflows reports whether numbers in a case of the ends of a dtype say nothing: where

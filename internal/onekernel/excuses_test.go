@@ -81,10 +81,34 @@ func TestExcuses(t *testing.T) {
 	underflown.ref.Values = append(underflown.ref.Values, backend.Value{Tensor: vector(1, 0)})
 	hidden := placed("aten::topk", vector(0, 0), []int{0, 1, 2}, []int{2, 1, 0}) // of what is computed of two elements
 	hidden.program.Inputs[0].Shape, hidden.program.Inputs[0].Fill.Data = []int{1, 2}, vector(0, 0).Reshape(1, 2)
+	beside := func(of *result, chosen ...float64) *result {
+		r, ref := *of, *of.ref
+		ref.Values = append(slices.Clone(ref.Values), backend.Value{Tensor: vector(chosen...)})
+		r.ref = &ref
+		return &r
+	}
+	many := func(differ int) *result { // of a computed row of 200
+		want := make([]int, 100)
+		for i := range want {
+			want[i] = i
+		}
+		got := slices.Clone(want)
+		for i := range differ {
+			got[i] = 150 + i
+		}
+		r := placed("aten::topk", vector(0, 0), want, got)
+		r.program.Inputs[0].Shape, r.program.Inputs[0].Fill.Data = []int{1, 2}, vector(0, 0).Reshape(1, 2)
+		return r
+	}
 	zeros := *hidden
 	zeros.Case = &Case{Regime: ZeroRows, DType: tensor.F32, program: hidden.program}
 	offBy := func(most float64) *result {
 		r := misalignedBy(compare.Distance, 100, grad, Usual, x, sat, sat)
+		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
+		return r
+	}
+	tiny := func(part backend.Part, regime Regime, size, most float64) *result {
+		r := misalignedBy(compare.Distance, 100, part, regime, vector(-size, size/2), vector(-size, size/2), vector(-size, size/2+most))
 		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
 		return r
 	}
@@ -135,6 +159,10 @@ func TestExcuses(t *testing.T) {
 		{"", "more than that", rows, misalignedBy(compare.Distance, Slack+1, value, Usual, x, sat, sat)},
 		{"tolerated", "a gradient off by roundings of its largest", rows, offBy(4e-7)},
 		{"", "a gradient off by more", rows, offBy(6e-7)},
+		{"tolerated", "a gradient that vanishes with its argument, off by roundings of what it is not", rows, tiny(grad, Tiny, 1e-4, 4e-7)},
+		{"", "off by more", rows, tiny(grad, Tiny, 1e-4, 6e-7)},
+		{"", "of usual arguments", rows, tiny(grad, Usual, 1e-4, 4e-7)},
+		{"", "a tiny value", rows, tiny(value, Tiny, 1e-4, 4e-7)},
 		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
 		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
 
@@ -220,6 +248,30 @@ func TestExcuses(t *testing.T) {
 		{"places", "one that a softmax has as 0", rows, underflown},
 		{"places", "one of those computed of zeros", rows, &zeros},
 		{"", "one of those computed of any numbers", rows, hidden},
+		{"places", "one of those computed that are NaN", rows, beside(hidden, nan, 2, nan)},
+		{"places", "of what is computed of as many, alike in a case of ties", rows, func() *result {
+			r := placed("aten::topk", vector(1, 3, 2, 4), []int{1, 2}, []int{0, 2})
+			r.Regime = Ties
+			return r
+		}()},
+		{"places", "of what is computed of elements of such a case", rows, func() *result {
+			r := placed("aten::topk", vector(1, 3, 2, 4), []int{1, 2}, []int{0, 2})
+			r.kept = Tiny
+			return r
+		}()},
+		{"", "of usual ones", rows, placed("aten::topk", vector(1, 3, 2, 4), []int{1, 2}, []int{0, 2})},
+		{"", "of the argument itself in such a case", rows, func() *result {
+			r := placed("aten::topk", vector(1, 3, 2, 4), []int{3, 1}, []int{3, 0})
+			r.Regime = Ties
+			return r
+		}()},
+		{"places", "one of those computed that are 0", rows, beside(hidden, 0, 2, 0)},
+		{"places", "one beside which another is as large", rows, beside(hidden, 0.5, 0.5, 0.5)},
+		{"places", "one near another among many", rows, many(1)},
+		{"", "others among many", rows, many(2)},
+		{"", "beside one that is NaN", rows, beside(hidden, nan, 2, 1)},
+		{"places", "another one of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{1})},
+		{"", "a number in the place of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{2})},
 
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
@@ -275,7 +327,7 @@ func TestFollowsNonFinite(t *testing.T) {
 		want, got, a, b, near, far float64
 		follows                    bool
 		wide                       [2]float64
-		pads                       bool
+		undefined                  bool
 	}{
 		{"what is right", 1, 1, 1, 1, 1, 1, true, [2]float64{}, false},
 		{"another number", 1, 1.5, 1, 1, 1, 1, true, [2]float64{}, false}, // which is held to its limit elsewhere
@@ -300,7 +352,7 @@ func TestFollowsNonFinite(t *testing.T) {
 		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}, false},
 		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}, false},
 	} {
-		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}, c.pads); got != c.follows {
+		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}, c.undefined); got != c.follows {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
