@@ -532,7 +532,11 @@ func (s *Session) run(ctx context.Context) error {
 
 // late reports whether the time for further calls is over at case i.
 func (s *Session) late(i int) bool {
-	return s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2
+	budget := s.cfg.Budget
+	if s.launches() {
+		budget -= compiling
+	}
+	return s.cfg.Budget > 0 && s.spent() > budget && i >= len(first)/2
 }
 
 // trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in
