@@ -19,6 +19,10 @@ const compiles = "TRITON_INTERPRET=0"
 // compileTimeout bounds what a compiler takes: it judges nothing but its own errors.
 const compileTimeout = 15 * time.Second
 
+// compiling is how much of the time for calls is left to the compiler, which imports PyTorch
+// and Triton once more.
+const compiling = 2 * time.Second
+
 // compile has what was launched compiled to PTX, in a process whose Triton is no
 // interpreter; it needs no GPU. An error is a finding, what is approximate a note.
 func (s *Session) compile(ctx context.Context) error {

@@ -61,6 +61,7 @@ type Case struct {
 	sig     *Signature
 	program *program.Program
 	again   bool    // in the memory of the case before
+	kept    Regime  // of the case of which it keeps elements
 	still   bool    // by the clock of the kernel's import
 	eval    bool    // of a model, which is in training else
 	test    int     // of a task: whose arguments the case has

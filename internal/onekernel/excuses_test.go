@@ -81,10 +81,34 @@ func TestExcuses(t *testing.T) {
 	underflown.ref.Values = append(underflown.ref.Values, backend.Value{Tensor: vector(1, 0)})
 	hidden := placed("aten::topk", vector(0, 0), []int{0, 1, 2}, []int{2, 1, 0}) // of what is computed of two elements
 	hidden.program.Inputs[0].Shape, hidden.program.Inputs[0].Fill.Data = []int{1, 2}, vector(0, 0).Reshape(1, 2)
+	beside := func(of *result, chosen ...float64) *result {
+		r, ref := *of, *of.ref
+		ref.Values = append(slices.Clone(ref.Values), backend.Value{Tensor: vector(chosen...)})
+		r.ref = &ref
+		return &r
+	}
+	many := func(differ int) *result { // of a computed row of 200
+		want := make([]int, 100)
+		for i := range want {
+			want[i] = i
+		}
+		got := slices.Clone(want)
+		for i := range differ {
+			got[i] = 150 + i
+		}
+		r := placed("aten::topk", vector(0, 0), want, got)
+		r.program.Inputs[0].Shape, r.program.Inputs[0].Fill.Data = []int{1, 2}, vector(0, 0).Reshape(1, 2)
+		return r
+	}
 	zeros := *hidden
 	zeros.Case = &Case{Regime: ZeroRows, DType: tensor.F32, program: hidden.program}
 	offBy := func(most float64) *result {
 		r := misalignedBy(compare.Distance, 100, grad, Usual, x, sat, sat)
+		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
+		return r
+	}
+	tiny := func(part backend.Part, regime Regime, size, most float64) *result {
+		r := misalignedBy(compare.Distance, 100, part, regime, vector(-size, size/2), vector(-size, size/2), vector(-size, size/2+most))
 		r.verdict.Differences[0].Diff.MaxAbs = compare.Number(most)
 		return r
 	}
@@ -93,6 +117,18 @@ func TestExcuses(t *testing.T) {
 		d := &r.verdict.Differences[0]
 		d.Diff.MaxAbs = compare.Number(most)
 		d.Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(0, 0, 0, 18), Terms: vector(0, 0, 0, 9), Count: 2}
+		return r
+	}
+	tight := func(part backend.Part, regime Regime, x, want, got *tensor.Tensor) *result {
+		r := misalignedBy(compare.Distance, 1e6, part, regime, x, want, got)
+		r.verdict.Differences[0].Limit = compare.Limit{RTol: 1e-7, Class: op.Pointwise}
+		return r
+	}
+	times := func(x, y, want, got *tensor.Tensor) *result {
+		r := tight(value, Usual, x, want, got)
+		other := r.program.Inputs[0]
+		other.Name, other.Shape, other.Fill.Data = "y", y.Shape(), y
+		r.program.Inputs = append(r.program.Inputs, other)
 		return r
 	}
 	old := &Session{info: "torch 1.13.0a0"}
@@ -123,6 +159,10 @@ func TestExcuses(t *testing.T) {
 		{"", "more than that", rows, misalignedBy(compare.Distance, Slack+1, value, Usual, x, sat, sat)},
 		{"tolerated", "a gradient off by roundings of its largest", rows, offBy(4e-7)},
 		{"", "a gradient off by more", rows, offBy(6e-7)},
+		{"tolerated", "a gradient that vanishes with its argument, off by roundings of what it is not", rows, tiny(grad, Tiny, 1e-4, 4e-7)},
+		{"", "off by more", rows, tiny(grad, Tiny, 1e-4, 6e-7)},
+		{"", "of usual arguments", rows, tiny(grad, Usual, 1e-4, 4e-7)},
+		{"", "a tiny value", rows, tiny(value, Tiny, 1e-4, 4e-7)},
 		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
 		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
 
@@ -208,16 +248,54 @@ func TestExcuses(t *testing.T) {
 		{"places", "one that a softmax has as 0", rows, underflown},
 		{"places", "one of those computed of zeros", rows, &zeros},
 		{"", "one of those computed of any numbers", rows, hidden},
+		{"places", "one of those computed that are NaN", rows, beside(hidden, nan, 2, nan)},
+		{"places", "of what is computed of as many, alike in a case of ties", rows, func() *result {
+			r := placed("aten::topk", vector(1, 3, 2, 4), []int{1, 2}, []int{0, 2})
+			r.Regime = Ties
+			return r
+		}()},
+		{"places", "of what is computed of elements of such a case", rows, func() *result {
+			r := placed("aten::topk", vector(1, 3, 2, 4), []int{1, 2}, []int{0, 2})
+			r.kept = Tiny
+			return r
+		}()},
+		{"", "of usual ones", rows, placed("aten::topk", vector(1, 3, 2, 4), []int{1, 2}, []int{0, 2})},
+		{"", "of the argument itself in such a case", rows, func() *result {
+			r := placed("aten::topk", vector(1, 3, 2, 4), []int{3, 1}, []int{3, 0})
+			r.Regime = Ties
+			return r
+		}()},
+		{"places", "one of those computed that are 0", rows, beside(hidden, 0, 2, 0)},
+		{"places", "one beside which another is as large", rows, beside(hidden, 0.5, 0.5, 0.5)},
+		{"places", "one near another among many", rows, many(1)},
+		{"", "others among many", rows, many(2)},
+		{"", "beside one that is NaN", rows, beside(hidden, nan, 2, 1)},
+		{"places", "another one of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{1})},
+		{"", "a number in the place of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{2})},
 
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
 		{"", "no result", rows, misalignedBy(compare.Structure, inf, value, Usual, x, vector(0, 0, 0, 0), nil)},
 
-		{"vanishes", "log1p(exp(x)) as log(1+exp(x)), far out", pointwise, misalignedBy(compare.Distance, 1e6, value, Negative, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
-		{"", "the same of usual values", pointwise, misalignedBy(compare.Distance, 1e6, value, Usual, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
-		{"", "off by more than roundings of the argument", pointwise, misalignedBy(compare.Distance, 1e6, value, Negative, vector(-4, -3), vector(1e-5, 2e-5), vector(0, 0))},
-		{"", "of rows", rows, misalignedBy(compare.Distance, 1e6, value, Negative, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
-		{"", "a gradient", pointwise, misalignedBy(compare.Distance, 1e6, grad, Negative, vector(-4, -3), vector(1e-7, 2e-7), vector(0, 0))},
+		{"vanishes", "log1p(exp(x)) as log(1+exp(x)), far out", pointwise, tight(value, Usual, vector(-8, 2, 40), vector(3.3540637e-4, 2.126928, 40), vector(3.36e-4, 2.126928, 40))},
+		{"vanishes", "the same of all that are negative, and to 0", pointwise, tight(value, Negative, vector(-17, -18), vector(4.13994e-8, 1.523e-8), vector(0, 0))},
+		{"vanishes", "times another argument", pointwise, times(vector(-17, 2), vector(30, 1), vector(-2.1114e-5, 2), vector(0, 2))},
+		{"", "by more than that argument's size", pointwise, times(vector(-17, 2), vector(0.01, 1), vector(-7.04e-9, 2), vector(-1e-6, 2))},
+		{"", "of an argument that another length has", pointwise, times(vector(-17, 2), vector(30), vector(-2.1114e-5, 2), vector(0, 2))},
+		{"", "off beside 0 as well", pointwise, tight(value, Usual, vector(-8, 2, 40), vector(3.3540637e-4, 2.126928, 40), vector(3.36e-4, 2.127, 40))},
+		{"", "where little has vanished", pointwise, tight(value, Usual, vector(-2, 1), vector(0.126928, 0), vector(0.1269288, 0))},
+		{"", "beside a large argument, of which nothing is left", pointwise, tight(value, Large, vector(-1e6, 1), vector(0, 0), vector(-0.01, 0))},
+		{"", "of small arguments", pointwise, tight(value, Usual, vector(0.5, 1), vector(0.02, 0), vector(0.0200002, 0))},
+		{"", "a reciprocal, which vanishes slowly", pointwise, tight(value, Large, vector(1000, 300), vector(1e-3, 1./300), vector(1.01e-3, 1./300))},
+		{"", "a logarithm of large numbers", pointwise, tight(value, Large, vector(1e10, 1e9), vector(23.02585, 20.72327), vector(23.1, 20.72327))},
+		{"", "erfc(x) as 1-erf(x)", pointwise, func() *result {
+			r := tight(value, Usual, vector(4, 1), vector(1.54172e-8, 0.1572992), vector(0, 0.1572992))
+			r.refSeen.Operators = []string{"aten::erfc"}
+			return r
+		}()},
+		{"", "off by more than roundings of the argument", pointwise, tight(value, Negative, vector(-4, -3), vector(1e-5, 2e-5), vector(0, 0))},
+		{"", "of rows", rows, tight(value, Negative, vector(-17, -18), vector(4.13994e-8, 1.523e-8), vector(0, 0))},
+		{"", "a gradient", pointwise, tight(grad, Negative, vector(-17, -18), vector(4.13994e-7, 1.523e-8), vector(0, 0))},
 
 		{"unchanged", "a running mean that stays, rounded", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(1.75+2e-7, 2))},
 		{"", "one that moves", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(1.7501, 2))},
@@ -249,27 +327,32 @@ func TestFollowsNonFinite(t *testing.T) {
 		want, got, a, b, near, far float64
 		follows                    bool
 		wide                       [2]float64
+		undefined                  bool
 	}{
-		{"what is right", 1, 1, 1, 1, 1, 1, true, [2]float64{}},
-		{"another number", 1, 1.5, 1, 1, 1, 1, true, [2]float64{}}, // which is held to its limit elsewhere
-		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true, [2]float64{}},
-		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true, [2]float64{}},
-		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false, [2]float64{}},
-		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true, [2]float64{}},
-		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false, [2]float64{}},
-		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false, [2]float64{}},
-		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false, [2]float64{}},
-		{"NaN for a number", 1, nan, 1, 1, 1, 1, false, [2]float64{}},
-		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false, [2]float64{}},
-		{"the other infinity", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}},
-		{"the other one of a residue of 0", inf, -inf, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}},
-		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}},
-		{"NaN for one that grows as a logarithm", inf, nan, 1, 2, 9.2, 10.3, false, [2]float64{9.2, 10.3}},
-		{"NaN for one that a residue of 0 makes", inf, nan, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}},
-		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}},
-		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}},
+		{"what is right", 1, 1, 1, 1, 1, 1, true, [2]float64{}, false},
+		{"another number", 1, 1.5, 1, 1, 1, 1, true, [2]float64{}, false}, // which is held to its limit elsewhere
+		{"an infinity for inf-inf", nan, -inf, -1e4, 1e4, -1e4, -3e4, true, [2]float64{}, false},
+		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true, [2]float64{}, false},
+		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false, [2]float64{}, false},
+		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true, [2]float64{}, false},
+		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false, [2]float64{}, false},
+		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false, [2]float64{}, false},
+		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false, [2]float64{}, false},
+		{"NaN for a number", 1, nan, 1, 1, 1, 1, false, [2]float64{}, false},
+		{"an infinity for a number", 1, inf, 1, 1, 1, 1, false, [2]float64{}, false},
+		{"the other infinity", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}, false},
+		{"the other one of a residue of 0", inf, -inf, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}, false},
+		{"NaN for an infinity beside zeros that pad", inf, nan, 1, 2, 1, 2, true, [2]float64{1e4, 3e4}, true},
+		{"NaN for a number beside them", 1, nan, 1, 1, 1, 1, false, [2]float64{}, true},
+		{"a number for an infinity beside them", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{1e4, 3e4}, true},
+		{"the other infinity beside them", inf, -inf, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}, true},
+		{"NaN for an infinity", inf, nan, 1, 2, 1, 2, false, [2]float64{1e4, 3e4}, false},
+		{"NaN for one that grows as a logarithm", inf, nan, 1, 2, 9.2, 10.3, false, [2]float64{9.2, 10.3}, false},
+		{"NaN for one that a residue of 0 makes", inf, nan, 1, 2, 1.5, 2.5, true, [2]float64{1, 1 + 1e-9}, false},
+		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}, false},
+		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}, false},
 	} {
-		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}); got != c.follows {
+		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}, c.undefined); got != c.follows {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}

@@ -490,7 +490,7 @@ func lenient() []*op.Def {
 func (s *Session) run(ctx context.Context) error {
 	warm := false
 	for i := range s.cfg.Cases {
-		if s.cfg.Budget > 0 && s.spent() > s.cfg.Budget && i >= len(first)/2 {
+		if s.late(i) {
 			break
 		}
 		if s.worked(1) && i >= len(first)/2 || s.worked(overdrawn) {
@@ -512,7 +512,7 @@ func (s *Session) run(ctx context.Context) error {
 			turn, warm = 0, true
 		}
 		for _, n := range twins(turn) {
-			if s.enough() || n > fewTwins && s.worked(twinned) {
+			if s.enough() || s.late(i) || n > fewTwins && s.worked(twinned) {
 				break
 			}
 			t, err := s.maker.twin(c, n)
@@ -528,6 +528,15 @@ func (s *Session) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// late reports whether the time for further calls is over at case i.
+func (s *Session) late(i int) bool {
+	budget := s.cfg.Budget
+	if s.launches() {
+		budget -= compiling
+	}
+	return s.cfg.Budget > 0 && s.spent() > budget && i >= len(first)/2
 }
 
 // trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in

@@ -38,6 +38,46 @@ func TestTruer(t *testing.T) {
 	}
 }
 
+// TestNoTruth: what overflows to NaN in float64 too says nothing of a kernel, which what is NaN
+// for any arguments does.
+func TestNoTruth(t *testing.T) {
+	want, got := vector(nan, 2), vector(300, 2)
+	for _, c := range []struct {
+		what   string
+		part   backend.Part
+		regime Regime
+		exact  float64
+		got    *tensor.Tensor
+		truer  bool
+	}{
+		{"a reference without a maximum taken out", backend.PartValue, Offset, nan, got, true},
+		{"of large arguments", backend.PartValue, Large, nan, got, true},
+		{"of usual ones", backend.PartValue, Usual, nan, got, false},
+		{"where there is a truth", backend.PartValue, Offset, 301, got, false},
+		{"as near to it as an exponential of such arguments may be", backend.PartValue, Offset, 300.0004, got, true},
+		{"farther than that", backend.PartValue, Offset, 300.001, got, false},
+		{"another element that is off", backend.PartValue, Offset, nan, vector(300, 3), false},
+	} {
+		r := misalignedBy(compare.NonFinite, inf, c.part, c.regime, vector(1, 7), want, c.got)
+		if r.truer(&r.verdict.Differences[0], want, c.got, vector(c.exact, 2).Convert(tensor.F64)) != c.truer {
+			t.Errorf("%s: %v", c.what, !c.truer)
+		}
+	}
+	for _, c := range []struct {
+		part   backend.Part
+		regime Regime
+		value  float64
+		untold bool
+	}{
+		{backend.PartGrad, Offset, nan, true}, {backend.PartGrad, Offset, 1, false}, {backend.PartGrad, Usual, nan, false}, {backend.PartValue, Offset, nan, false},
+	} {
+		r := misalignedBy(compare.NonFinite, inf, c.part, c.regime, vector(1, 2), want, got)
+		if r.untold(&r.verdict.Differences[0], &backend.Outcome{Values: []backend.Value{{Tensor: vector(c.value, 1)}}}) != c.untold {
+			t.Errorf("%+v: %v", c, !c.untold)
+		}
+	}
+}
+
 // TestCancelledGradientsAreTruer: what terms that cancel leave of a gradient is as uncertain
 // as they are, which its limit says, where there is one.
 func TestCancelledGradientsAreTruer(t *testing.T) {

@@ -43,7 +43,7 @@ func twins(i int) []int {
 // That of a case of ties has the same values in other places, so that sums are the same.
 func (m *maker) twin(c *Case, n int) (*Case, error) {
 	t := *c
-	t.Key, t.again = choice.Derive(c.Key, uint64(n)), true
+	t.Key, t.again, t.kept = choice.Derive(c.Key, uint64(n)), true, c.Regime
 	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven && t.Regime != Ties {
 		t.Regime = Usual
 	}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"plumb/backend"
+	"plumb/backend/worker"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/tensor"
@@ -286,5 +288,22 @@ func TestHowABundleEnds(t *testing.T) {
 	}
 	if failed, _ := ended(nil, true); !failed {
 		t.Error("no answer is no failure")
+	}
+}
+
+// TestLate: beyond its time no call is begun, a twin's neither, once the first ten have been.
+func TestLate(t *testing.T) {
+	const second = time.Second
+	for _, c := range []struct {
+		i              int
+		budget, passed time.Duration
+		launches       int
+		late           bool
+	}{{11, 15 * second, 16 * second, 0, true}, {10, 15 * second, 16 * second, 0, false}, {11, 15 * second, 14 * second, 0, false}, {11, 15 * second, 14 * second, 1, true}, {11, 15 * second, 12 * second, 1, false}, {59, 0, 900 * second, 0, false}} {
+		s := &Session{cfg: &Config{Budget: c.budget, Own: func() time.Duration { return c.passed }}, kernel: &host{Worker: &worker.Worker{}}, reference: &host{Worker: &worker.Worker{}}}
+		s.outcomes = []*result{{kernel: &backend.Outcome{Status: backend.OK}, seen: observed{Launches: c.launches}}}
+		if s.late(c.i) != c.late {
+			t.Errorf("call %d after %v of %v, %d launches: %v", c.i, c.passed, c.budget, c.launches, !c.late)
+		}
 	}
 }

@@ -222,9 +222,23 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 	return err == nil && (v.Word == verdict.Aligned || v.Kind == verdict.RequiresGrad), err
 }
 
-// asks has the reference answer the judge.
-func (s *Session) asks(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
+// several is from how many calls on it pays to tell the reference not to record its operators.
+const several = 4
+
+// asks has the reference answer the judge, who does not look at its operators.
+func (s *Session) asks(ctx context.Context, jobs []*backend.Job) (_ []*backend.Outcome, err error) {
+	if len(jobs) >= several {
+		if err := s.records(ctx, false); err != nil {
+			return nil, err
+		}
+		defer func() { err = cmp.Or(err, s.records(ctx, true)) }()
+	}
 	return backend.RunBatch(ctx, s.reference, jobs)
+}
+
+func (s *Session) records(ctx context.Context, on bool) error {
+	var none struct{}
+	return s.reference.ask(ctx, map[string]any{"record": on}, &none)
 }
 
 // Slack is how many times the error bound of the reference's own way to a result, or
