@@ -12,15 +12,7 @@ import (
 // call by call and as a graph; one that ends is named and costs its case alone, and so is
 // what ranks do not have alike.
 func TestOneFlowOverRanks(t *testing.T) {
-	path, _, err := Find("oneflow", "")
-	if err != nil {
-		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-	}
-	w, err := Open(t.Context(), Config{Framework: "oneflow", Python: path, Mode: "global"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := hosted(t, "oneflow", "global")
 	x := f32([]int{3, 2}, 1, -2, 3, 4, -5, 6)
 	placed := func(sbp string) *builder {
 		b := new(builder).in("x", x, true).call("a", "Tensor.to_global", program.Ref("x")).kw("placement", "cpu[0, 1]").kw("sbp", sbp)

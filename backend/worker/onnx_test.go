@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/cmplx"
 	"slices"
-	"strings"
 	"testing"
 
 	"plumb/backend"
@@ -69,15 +68,7 @@ kernel = tensor((1, 1, 2, 2), torch.float32, [0.5, -1.0, 2.0, 0.25])
 // TestONNXCompositions: what ONNX has no operator of, written in several of its
 // nodes, gives what PyTorch does, call by call and as one model.
 func TestONNXCompositions(t *testing.T) {
-	path, _, err := Find("onnx:ort", "")
-	if err != nil {
-		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-	}
-	w, err := Open(t.Context(), Config{Framework: "onnx:ort", Python: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := hosted(t, "onnx:ort", "")
 	reference := torch(t)
 	graph, err := w.In("graph")
 	if err != nil {

@@ -10,20 +10,27 @@ import (
 	"plumb/tensor"
 )
 
+// hosted opens a framework in a mode; without a Python that has it, the test skips.
+func hosted(t *testing.T, name, mode string) *Worker {
+	t.Helper()
+	path, _, err := Find(name, "")
+	if err != nil {
+		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	w, err := Open(t.Context(), Config{Framework: name, Python: path, Mode: mode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
 // TestOwnFrameworks: frameworks with an interface of their own give values and
 // gradients, in every mode.
 func TestOwnFrameworks(t *testing.T) {
 	for _, name := range []string{"jax", "mindspore", "mlx", "paddle", "tensorflow", "tinygrad"} {
 		t.Run(name, func(t *testing.T) {
-			path, _, err := Find(name, "")
-			if err != nil {
-				t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-			}
-			w, err := Open(t.Context(), Config{Framework: name, Python: path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
+			w := hosted(t, name, "")
 			for _, mode := range w.Info().Modes {
 				b := new(builder).in("x", f32([]int{2, 2}, 1, -2, 3, 4), true).call("y", "torch.relu", program.Ref("x")).
 					call("z", "torch.mul", program.Ref("y"), program.Ref("x")).call("s", "torch.sum", program.Ref("z")).kw("dim", int64(1)).back("s", program.Fill{})
@@ -48,15 +55,7 @@ func TestOwnFrameworks(t *testing.T) {
 func TestONNX(t *testing.T) {
 	for _, name := range []string{"onnx:ort", "onnx:openvino"} {
 		t.Run(name, func(t *testing.T) {
-			path, _, err := Find(name, "")
-			if err != nil {
-				t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-			}
-			w, err := Open(t.Context(), Config{Framework: name, Python: path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
+			w := hosted(t, name, "")
 			for _, mode := range []string{"eager", "graph"} {
 				in, err := w.In(mode)
 				if err != nil {
@@ -82,15 +81,7 @@ func TestONNX(t *testing.T) {
 
 // TestONNXCalls: what several nodes stand for is as PyTorch 1.13 and 2.15 have it.
 func TestONNXCalls(t *testing.T) {
-	path, _, err := Find("onnx:ort", "")
-	if err != nil {
-		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-	}
-	w, err := Open(t.Context(), Config{Framework: "onnx:ort", Python: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := hosted(t, "onnx:ort", "")
 	const given = "x = tensor((2, 2, 2), torch.float32, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])\n" +
 		"i = tensor((3,), torch.int64, [0, 1, 1])\nj = tensor((3,), torch.int64, [1, -1, 0])\nk = tensor((), torch.int64, [1])\n"
 	for call, want := range map[string]string{
@@ -182,15 +173,7 @@ func TestGraphs(t *testing.T) {
 
 // TestOneFlowGraph: a program as OneFlow's nn.Graph gives its values, forward only.
 func TestOneFlowGraph(t *testing.T) {
-	path, _, err := Find("oneflow", "")
-	if err != nil {
-		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-	}
-	w, err := Open(t.Context(), Config{Framework: "oneflow", Python: path, Mode: "graph"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := hosted(t, "oneflow", "graph")
 	out := run(t, w, new(builder).in("x", f32([]int{2, 2}, 1, -2, 3, 4), true).call("m", "torch.nn.ReLU").
 		call("y", "Module.__call__", program.Ref("m"), program.Ref("x")).call("s", "torch.sum", program.Ref("y")).kw("dim", int64(1)).back("s", program.Fill{}))
 	if out.Status != backend.OK || !out.ForwardOnly || !w.Info().ForwardOnly || numbers(out.Values[2].Tensor) != "1 7" {
@@ -331,15 +314,7 @@ func last(out *backend.Outcome) *tensor.Tensor { return out.Values[len(out.Value
 // TestOneFlowForms: what OneFlow takes in another form is called so, what Python
 // does in its stead is a gap, and an error of its own code is none.
 func TestOneFlowForms(t *testing.T) {
-	path, _, err := Find("oneflow", "")
-	if err != nil {
-		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
-	}
-	w, err := Open(t.Context(), Config{Framework: "oneflow", Python: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := hosted(t, "oneflow", "")
 	x := f32([]int{2}, -2, 4)
 	for name, c := range map[string]struct {
 		b      *builder

@@ -348,6 +348,8 @@ class Watch:
         """Calls the kernel again with launches that do nothing: what is the same then, they did not compute."""
         if not self.layer.launches or self.shares or max([0, *(t.numel() for t in tensors(v))]) < TELLING:
             return
+        if not any(bytes_of(t).strip(b"\0") for t in tensors(v)):
+            return  # launches that leave out what is no whole block give zeros, which are right for zeros
         self.layer.ghost = True
         try:
             w = kernel(*args, **kwargs)

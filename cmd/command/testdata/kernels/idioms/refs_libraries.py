@@ -43,6 +43,7 @@ def blend(x, y, m): return torch.lerp(x, y, m)
 
 def rope_neox(x, cos, sin):
     a, b = x.chunk(2, -1)
+    cos, sin = cos.detach(), sin.detach()  # tables
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
