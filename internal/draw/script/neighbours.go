@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	slash "path"
 	"slices"
 	"strings"
@@ -75,7 +76,9 @@ func (n *neighbours) file(at string) *nearby {
 	n.files[at] = found // an import in a circle finds no names
 	n.mu.Unlock()
 	if found != nil && err == nil {
-		names, err := found.file.run()
+		own, err := found.file.run()
+		names := maps.Clone(found.file.starred)
+		maps.Copy(names, own)
 		n.mu.Lock()
 		found.names, found.err = names, err
 		n.mu.Unlock()

@@ -42,8 +42,9 @@ type File struct {
 
 	program  *starlark.Program
 	names    starlark.StringDict
-	near     *neighbours // nil for a file that imports none
-	fixtures fixtures    // its own, and those of the conftest.py above
+	near     *neighbours         // nil for a file that imports none
+	fixtures fixtures            // its own, and those of the conftest.py above
+	starred  starlark.StringDict // what it imports by *
 
 	again   bool // the top of the file runs again for every draw
 	oneflow bool // the file imports OneFlow
@@ -261,9 +262,11 @@ type names struct {
 
 func (f *File) newNames(out *rewritten) *names {
 	n := &names{out.opaque, maps.Clone(predeclared), nil}
+	f.starred = starlark.StringDict{}
 	for _, module := range out.stars {
 		all, known := f.exported(module)
 		maps.Copy(n.known, all)
+		maps.Copy(f.starred, all)
 		n.opaque = n.opaque || !known
 	}
 	return n
