@@ -236,7 +236,7 @@ func (p *plan) abouts(ctx context.Context, names []string) (func(string) string,
 }
 
 // sameSubjects holds the subjects of a campaign that has cases left to what they were
-// when it began. One that workers judge knows nothing of theirs.
+// when it began, or when the first worker brought them.
 func (p *plan) sameSubjects(ctx context.Context, c *store.Campaign, s *spec) error {
 	if c.Complete {
 		return nil

@@ -206,13 +206,14 @@ func (c *Coordinator) another(h *hello, subject string) string {
 	}
 	is, fresh, err := c.Versions.may(subject, version)
 	switch {
-	case err != nil:
+	case err != nil: // such as a full disk: it is asked again
 		c.Log("the version of %s cannot be kept: %v", subject, err)
+		return ""
 	case fresh:
 		c.Log("%s is %s", subject, version)
 		c.Fixed(subject, version)
-	}
-	if is {
+		return ""
+	case is:
 		return ""
 	}
 	return fmt.Sprintf("the campaign's %s is %s, and this worker's is %s: two versions may compute differently", subject, c.Versions.of(subject), version)
