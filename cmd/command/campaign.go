@@ -46,6 +46,7 @@ type campaignRun struct {
 	incremental bool
 	budget      ledger.Budget
 	json, quiet bool
+	bundled     bool // some findings have bundles
 	page        storedPage
 }
 
@@ -364,25 +365,28 @@ func (r *campaignRun) broken(err error, books *ledger.Ledger, c *store.Campaign)
 	return harness(errors.Join(err, ended))
 }
 
-// conclude tells what a campaign found.
-func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.Campaign) error {
+// closed writes what a campaign found, and that it has ended, where that is not written yet.
+func (r *campaignRun) closed(db *store.Store, books *ledger.Ledger, c *store.Campaign) (res *campaignResult, code int, err error) {
 	over := *c
 	over.Complete = true
-	res, err := readCampaign(db, &over)
-	if err == nil {
+	if res, err = readCampaign(db, &over); err == nil {
 		err = res.lacks(db)
 	}
 	if err != nil {
-		return &exitError{exitFault, err}
+		return nil, 0, err
 	}
 	res.Errors = books.Stuck()
-	code := res.exit()
+	code = res.exit()
 	if !c.Complete {
-		if err := sightAll(db, books, c.ID); err != nil {
-			return &exitError{exitFault, err}
-		}
+		err = cmp.Or(sightAll(db, books, c.ID), books.End(true, code))
 	}
-	if err := books.End(true, code); err != nil {
+	return res, code, err
+}
+
+// conclude tells what a campaign found.
+func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.Campaign) error {
+	res, code, err := r.closed(db, books, c)
+	if err != nil {
 		return &exitError{exitFault, err}
 	}
 	if now, err := db.Campaign(fmt.Sprint(c.ID)); err == nil {
@@ -396,7 +400,7 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 	if run, rerr := db.Run(fmt.Sprint(c.ID)); err == nil {
 		err = cmp.Or(rerr, r.page.write(db, run, r.err))
 	}
-	if code == exitFindings {
+	if code == exitFindings && !r.bundled {
 		r.say("next: plumb campaign findings %d", c.ID)
 	}
 	switch {
@@ -419,7 +423,12 @@ const mostGrouped = 100_000
 func sightAll(db *store.Store, books *ledger.Ledger, run int64) error {
 	groups := map[[3]string]*store.Sighting{}
 	var order []*store.Sighting
-	err := db.Failures(run, mostGrouped, func(c *store.Case) error {
+	sighted := false // by a process that was killed before it wrote the end
+	err := db.FirstSightings(run, 1, func(*store.Sighting) error { sighted = true; return nil })
+	if sighted || err != nil {
+		return err
+	}
+	err = db.Failures(run, mostGrouped, func(c *store.Case) error {
 		operator := append(slices.Clone(c.Operators), "")[0]
 		key := [3]string{c.Subject, operator, strings.TrimSpace(c.Word + " " + c.Kind)}
 		if groups[key] == nil {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,8 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/backend/worker"
+	"plumb/internal/campaign/ledger"
+	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -163,4 +166,53 @@ type testLog struct{ testing.TB }
 func (l testLog) Write(p []byte) (int, error) {
 	l.Logf("%s", p)
 	return len(p), nil
+}
+
+// TestSightedOnce: a process that was killed after it had written the findings, and before
+// the end, leaves no finding that counts its cases twice; and a bundle is that of its finding.
+func TestSightedOnce(t *testing.T) {
+	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := &store.Campaign{Name: "x"}
+	if err := db.NewCampaign(c, []store.Part{{Test: "t", Subject: "a", Depends: []byte("1"), Wanted: 2, Fixed: true}}); err != nil {
+		t.Fatal(err)
+	}
+	books, err := ledger.Open(db, c, 2, ledger.Budget{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, err := books.Take("a", 1)
+	if err != nil || len(units) != 1 {
+		t.Fatalf("%v, %v", units, err)
+	}
+	r := ledger.Result{Unit: units[0].N, Judged: 2}
+	for i := range 2 {
+		r.Cases = append(r.Cases, store.Case{Test: "t", Number: i, Subject: "a", Outcome: report.Failed, Word: "crash", Operators: []string{fmt.Sprint("operator ", i)}, Text: "program"})
+	}
+	if err := books.Finish([]ledger.Result{r}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := sightAll(db, books, c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen, last := 0, int64(0)
+	if err := db.Sightings(c.ID, func(s *store.Sighting) error { seen, last = seen+s.Cases, s.Finding; return nil }); err != nil || seen != 2 {
+		t.Errorf("%d cases in findings, %v", seen, err)
+	}
+	if err := books.Bundle(last, "folder", "proved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Sightings(c.ID, func(s *store.Sighting) error {
+		if want := s.Finding == last; want != (s.Bundle == "folder") || want != (s.Proof == "proved") {
+			t.Errorf("finding %d of %d: bundle %q, proof %q", s.Finding, last, s.Bundle, s.Proof)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }

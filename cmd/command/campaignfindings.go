@@ -67,7 +67,7 @@ func (c *campaignFindings) run(cmd *cobra.Command, args []string) error {
 	lists := map[runKind][]string{}
 	var order []runKind
 	err = db.Sightings(one.ID, func(f *store.Sighting) error {
-		kind := runKind{f.Subject, strings.HasPrefix(f.Test, "ops::") || strings.HasPrefix(f.Test, "opinfo::")}
+		kind := runKind{f.Subject, ofOperators(f.Test)}
 		if f.Program == "" || len(lists[kind]) == c.most {
 			return nil
 		}
@@ -85,12 +85,9 @@ func (c *campaignFindings) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "campaign %d%s has no findings\n", one.ID, named(one.Name))
 		return nil
 	}
-	known := filepath.Join(dir, "known.yaml")
-	if err := os.WriteFile(known, []byte(s.Known), 0o600); err != nil {
+	known, err := s.knownFile(dir)
+	if err != nil {
 		return &exitError{exitFault, err}
-	}
-	if s.Known == "" {
-		known = "none"
 	}
 	return c.runs(cmd, s, order, lists, known)
 }
@@ -99,6 +96,11 @@ func (c *campaignFindings) run(cmd *cobra.Command, args []string) error {
 type runKind struct {
 	candidate string
 	strict    bool // what both sides raise is of one class
+}
+
+// ofOperators reports whether a test is one that operators' literals or samples are drawn for.
+func ofOperators(test string) bool {
+	return strings.HasPrefix(test, "ops::") || strings.HasPrefix(test, "opinfo::")
 }
 
 // runs judges the programs, each kind in a run of its own.
@@ -157,6 +159,15 @@ func ownFiles(run *cobra.Command, n int) error {
 		files.all[i].path = numbered(files.all[i].path)
 	}
 	return nil
+}
+
+// knownFile writes the list of accepted failures into a folder, for --known.
+func (s *spec) knownFile(dir string) (string, error) {
+	if s.Known == "" {
+		return "none", nil
+	}
+	path := filepath.Join(dir, "known.yaml")
+	return path, os.WriteFile(path, []byte(s.Known), 0o600)
 }
 
 // runFlags are those with which plumb run judges as the campaign has.

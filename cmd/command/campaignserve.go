@@ -31,6 +31,8 @@ type campaignServe struct {
 	needs  []string
 	lease  time.Duration
 	access access
+	// bundles is how many findings of each candidate workers make bundles of.
+	bundles int
 }
 
 // access are the flags of who may connect.
@@ -42,7 +44,7 @@ func (a *access) read() (fleet.Access, error) {
 }
 
 func newCampaignServe() *cobra.Command {
-	s := &campaignServe{campaignRun: &campaignRun{plan: newPlan(), unit: unitCases}, listen: "127.0.0.1:4222", lease: fleet.DefaultLease}
+	s := &campaignServe{campaignRun: &campaignRun{plan: newPlan(), unit: unitCases}, listen: "127.0.0.1:4222", lease: fleet.DefaultLease, bundles: maxMinimised}
 	cmd := &cobra.Command{
 		Use:   "serve [SOURCE…]",
 		Short: "Coordinate a campaign that workers judge, on this machine and others",
@@ -75,6 +77,7 @@ are Plumb's own language, and a worker starts the subjects alone that it names.`
 		fl.StringVar(&s.nats, "nats", "", "use the NATS server at this URL, with JetStream, instead of the one that is part of the program")
 		fl.StringSliceVar(&s.needs, "needs", nil, "SUBJECT=TAG: the subject is for workers with the tag alone; may be repeated")
 		fl.BoolVar(&s.mixed, "mixed", false, "take workers of other builds of Plumb: each subject is judged by one build, the first that serves it, for two may draw and judge differently")
+		fl.Var(wholeNumber(&s.bundles, 0), "bundles", "of so many findings of each candidate workers make the smallest program and a bundle, which are kept here for plumb repro")
 		fl.Var(timeSpan(&s.lease), "lease", "a worker that is silent for so long loses its units to others")
 		fl.Var(inFile(&s.access.token), "token-file", "a file with the token that workers have to give")
 		fl.Var(inFile(&s.access.cert), "tls-cert", "the server's certificate")
@@ -120,7 +123,7 @@ func (s *campaignServe) run(ctx context.Context, sources []string) error {
 		return err
 	}
 	defer release()
-	if err := s.coordinate(ctx, books, c, sp, dir, by); err != nil {
+	if err := s.coordinate(ctx, db, books, c, sp, dir, by); err != nil {
 		return s.broken(err, books, c)
 	}
 	if c, err = db.Campaign(fmt.Sprint(c.ID)); err != nil { // with the versions that workers have
@@ -184,7 +187,7 @@ func (s *campaignServe) tags(sp *spec) (map[string][]string, error) {
 }
 
 // coordinate serves the campaign until it is over.
-func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c *store.Campaign, sp *spec, dir string, by fleet.Access) error {
+func (s *campaignServe) coordinate(ctx context.Context, db *store.Store, books *ledger.Ledger, c *store.Campaign, sp *spec, dir string, by fleet.Access) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go watchStop(ctx, books, stop)
@@ -212,6 +215,10 @@ func (s *campaignServe) coordinate(ctx context.Context, books *ledger.Ledger, c 
 	co := &fleet.Coordinator{
 		Books: books, Key: fmt.Sprintf("%d-%x", c.ID, sum[:6]), Plumb: thisPlumb(), Pins: pins, Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
 		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{}, Versions: versions, Reference: sp.Reference, Fixed: fixing(books, c, s.say),
+	}
+	if s.bundles > 0 {
+		b := &bundler{campaignServe: s, db: db, books: books, run: c.ID}
+		co.Findings, co.Bundled = b.findings, b.keep
 	}
 	for path, digest := range sp.Baselines {
 		co.Files[digest] = path
@@ -385,6 +392,12 @@ func (w *workerCommand) labour(ctx context.Context, of *fleet.Worker, s *spec) (
 			idle = idle && n == 0
 		}
 		if !idle {
+			continue
+		}
+		if n, err := w.findings(ctx, of, s); n > 0 || err != nil {
+			if err != nil {
+				return did, err
+			}
 			continue
 		}
 		if ended, err := of.Ended(ctx); ended || err != nil {

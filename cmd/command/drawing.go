@@ -71,6 +71,7 @@ type loaded struct {
 	tests   []campaign.Test
 	defined map[string]*script.Test // by the test's name; not those of saved programs
 	skipped []*script.Test          // that say that they are not to be run
+	saved   int                     // tests that are saved programs
 	notes   []string
 	imports []string // paths of the modules that they import
 }
@@ -78,6 +79,7 @@ type loaded struct {
 // add takes what another file holds.
 func (l *loaded) add(o *loaded) {
 	l.tests, l.skipped, l.notes = append(l.tests, o.tests...), append(l.skipped, o.skipped...), append(l.notes, o.notes...)
+	l.saved += o.saved
 	for name, t := range o.defined {
 		l.defined[name] = t
 	}
@@ -176,7 +178,7 @@ func (d *drawing) file(name string, src []byte) (*loaded, error) {
 		if err := p.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out.tests = []campaign.Test{fixed(name, []*program.Program{p})}
+		out.tests, out.saved = []campaign.Test{fixed(name, []*program.Program{p})}, 1
 		return out, nil
 	}
 	read := d.read

@@ -19,6 +19,7 @@ import (
 type progress struct {
 	limit   int // of failing tests; 0 for none
 	budget  spending
+	saved   bool // the tests are saved programs, all of them
 	failed  map[string]bool
 	ended   map[string]bool
 	took    map[string]time.Duration
@@ -77,9 +78,10 @@ func (p *progress) fail(test string) {
 	}
 }
 
-// remember keeps which tests failed, for --lf.
+// remember keeps which tests failed, for --lf. Saved programs are none of them: who runs
+// one again goes back to the tests after it.
 func (p *progress) remember(before lastFailed, d *drawing, log io.Writer) {
-	if len(p.ended) == 0 && len(p.failed) == 0 {
+	if p.saved || len(p.ended) == 0 && len(p.failed) == 0 {
 		return
 	}
 	l := lastFailed{Seed: d.seed, Number: d.n, Shapes: d.shapes}

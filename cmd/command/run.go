@@ -124,7 +124,7 @@ func (r *runCommand) choose(files []string) ([]campaign.Test, error) {
 	if err != nil {
 		return nil, mistake(err)
 	}
-	r.skipped, r.gauges.defined = skipped, l.defined
+	r.skipped, r.gauges.defined, r.progress.saved = skipped, l.defined, l.saved == len(l.tests)
 	r.observers = append(r.observers, &explainer{defined: l.defined, candidates: len(r.subjects.candidates)})
 	if r.picking.collectOnly {
 		var list []collected

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -34,9 +35,14 @@ type Coordinator struct {
 	Log       func(format string, args ...any)
 	// Counted is called after results have been written.
 	Counted func()
+	// Findings are those that workers are to look at once every unit is done, nil for none;
+	// Bundled keeps what became of each: take writes the zip file of its bundle, nil for none.
+	Findings func() ([]Finding, error)
+	Bundled  func(b Bundle, take func(to io.Writer) error) error
 
 	conn    *nats.Conn
 	js      jetstream.JetStream
+	bucket  jetstream.ObjectStore
 	results jetstream.Consumer
 	ended   chan struct{}
 	idle    int  // rounds without results
@@ -87,6 +93,9 @@ func (c *Coordinator) Run(ctx context.Context, url string, by Access) (err error
 			c.idle = 0
 		}
 	}
+	if err := c.bundles(ctx); err != nil {
+		return err
+	}
 	return c.farewell(ctx)
 }
 
@@ -117,14 +126,16 @@ func (c *Coordinator) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bucket, err := c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: specBucket(c.Key)})
-	if err != nil {
+	if err := c.openFindings(ctx); err != nil {
 		return err
 	}
-	if err := c.keepFiles(ctx, bucket); err != nil {
+	if c.bucket, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: fileBucket(c.Key)}); err != nil {
 		return err
 	}
-	_, err = bucket.PutBytes(ctx, specName, c.Spec)
+	if err := c.keepFiles(ctx); err != nil {
+		return err
+	}
+	_, err = c.bucket.PutBytes(ctx, specName, c.Spec)
 	return err
 }
 
@@ -293,7 +304,12 @@ func (c *Coordinator) offer(ctx context.Context, lane int, u ledger.Unit) error 
 	if err != nil {
 		return err
 	}
-	_, err = c.js.Publish(ctx, workSubject(c.Key, lane, u.N), text)
+	return c.put(ctx, workSubject(c.Key, lane, u.N), text)
+}
+
+// put publishes a message, unless its subject has one.
+func (c *Coordinator) put(ctx context.Context, subject string, text []byte) error {
+	_, err := c.js.Publish(ctx, subject, text)
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == maxPerSubject {
 		return nil
@@ -406,5 +422,5 @@ func (c *Coordinator) farewell(ctx context.Context) error {
 	_ = c.conn.Flush() // the last answers
 	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(c.js.DeleteStream(done, workStream(c.Key)), c.js.DeleteStream(done, resultStream(c.Key)), c.js.DeleteObjectStore(done, specBucket(c.Key)))
+	return errors.Join(c.js.DeleteStream(done, workStream(c.Key)), c.js.DeleteStream(done, resultStream(c.Key)), c.js.DeleteStream(done, findingStream(c.Key)), c.js.DeleteObjectStore(done, fileBucket(c.Key)))
 }

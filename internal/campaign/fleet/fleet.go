@@ -29,6 +29,7 @@ const (
 	maxBatch   = 256 << 20 // of results, as text
 	maxStream  = 4 << 30   // of results that the ledger does not have yet
 	maxSpec    = 1 << 30
+	maxBundle  = 1 << 30
 )
 
 // DefaultLease is how long a worker that says nothing keeps its units.
@@ -153,7 +154,7 @@ func ReadToken(path string) (string, error) {
 }
 
 // protocol is the version of what workers and coordinators say to each other.
-const protocol = 2
+const protocol = 3
 
 // hello is what a worker says of itself, and what it asks.
 type hello struct {
@@ -190,8 +191,14 @@ const (
 func workStream(key string) string    { return "PLUMB_WORK_" + key }
 func resultStream(key string) string  { return "PLUMB_RESULTS_" + key }
 func resultSubject(key string) string { return "plumb.results." + key }
-func specBucket(key string) string    { return "PLUMB_SPEC_" + key }
+func findingStream(key string) string { return "PLUMB_FINDINGS_" + key }
+func bundleSubject(key string) string { return "plumb.bundles." + key }
+func fileBucket(key string) string    { return "PLUMB_FILES_" + key }
 func consumerName(lane int) string    { return fmt.Sprint("lane", lane) }
+
+func findingSubject(key string, lane, finding any) string {
+	return fmt.Sprintf("plumb.findings.%s.%v.%v", key, lane, finding)
+}
 
 func workSubject(key string, lane int, unit any) string {
 	return fmt.Sprintf("plumb.work.%s.%d.%v", key, lane, unit)

@@ -36,7 +36,7 @@ type Worker struct {
 	seen   atomic.Int64 // nanoseconds from began to the coordinator's last answer
 
 	mu   sync.Mutex
-	held map[int64]jetstream.Msg // units that it has
+	held map[claim]jetstream.Msg // what it has to answer for
 
 	results chan ledger.Result
 	sent    chan struct{} // closed when all results are
@@ -45,10 +45,34 @@ type Worker struct {
 	lease   time.Duration
 }
 
+// claim is a unit, or a finding, that a worker has taken.
+type claim struct {
+	finding bool
+	n       int64
+}
+
+// hold keeps a message until it is answered for.
+func (w *Worker) hold(c claim, m jetstream.Msg) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[c] = m
+}
+
+// release lets go of what is answered for.
+func (w *Worker) release(c claim) {
+	w.mu.Lock()
+	m := w.held[c]
+	delete(w.held, c)
+	w.mu.Unlock()
+	if m != nil {
+		_ = m.Ack() // else it comes again, and is counted once
+	}
+}
+
 // Join connects and returns what the campaign judges.
 func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, err error) {
 	w.began = time.Now()
-	w.answered()
+	w.heard()
 	for {
 		if w.conn, err = connect(url, by, w.Name); err == nil {
 			break
@@ -69,7 +93,7 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 	if _, err := w.Ended(ctx); err != nil {
 		return nil, err
 	}
-	if w.bucket, err = w.js.ObjectStore(ctx, specBucket(w.hello.Key)); err != nil {
+	if w.bucket, err = w.js.ObjectStore(ctx, fileBucket(w.hello.Key)); err != nil {
 		return nil, err
 	}
 	info, err := w.bucket.GetInfo(ctx, specName)
@@ -80,7 +104,7 @@ func (w *Worker) Join(ctx context.Context, url string, by Access) (spec []byte, 
 		return nil, fmt.Errorf("what the campaign judges takes %d MB", info.Size>>20)
 	}
 	w.key, w.lease = w.hello.Key, max(w.hello.Lease, time.Second)
-	w.held, w.results, w.sent = map[int64]jetstream.Msg{}, make(chan ledger.Result, 256), make(chan struct{})
+	w.held, w.results, w.sent = map[claim]jetstream.Msg{}, make(chan ledger.Result, 256), make(chan struct{})
 	go w.send(ctx)
 	go w.beat(ctx)
 	return w.bucket.GetBytes(ctx, specName)
@@ -114,7 +138,7 @@ func (w *Worker) Ended(ctx context.Context) (bool, error) {
 		m, err := w.conn.RequestWithContext(asked, helloSubject, text)
 		cancel()
 		if err == nil {
-			w.answered()
+			w.heard()
 			var got welcome
 			if err := json.Unmarshal(m.Data, &got); err != nil {
 				return false, fmt.Errorf("the coordinator's answer: %w", err)
@@ -137,8 +161,8 @@ func (w *Worker) Ended(ctx context.Context) (bool, error) {
 	}
 }
 
-// answered notes that the coordinator did.
-func (w *Worker) answered() { w.seen.Store(int64(time.Since(w.began))) }
+// heard notes that the coordinator has answered.
+func (w *Worker) heard() { w.seen.Store(int64(time.Since(w.began))) }
 
 // silence is how long it has not.
 func (w *Worker) silence() time.Duration { return time.Since(w.began) - time.Duration(w.seen.Load()) }
@@ -183,9 +207,7 @@ func (w *Worker) take(ctx context.Context, lane, most int, patience time.Duratio
 		if err := json.Unmarshal(m.Data(), &u); err != nil {
 			return nil, fmt.Errorf("a unit that cannot be read: %w", err)
 		}
-		w.mu.Lock()
-		w.held[u.N] = m
-		w.mu.Unlock()
+		w.hold(claim{n: u.N}, m)
 		units = append(units, u)
 	}
 	return units, nil
@@ -297,12 +319,6 @@ func (w *Worker) publish(ctx context.Context, batch []ledger.Result) {
 		}
 	}
 	for i := range batch {
-		w.mu.Lock()
-		m := w.held[batch[i].Unit]
-		delete(w.held, batch[i].Unit)
-		w.mu.Unlock()
-		if m != nil {
-			_ = m.Ack() // else it comes again, and is counted once
-		}
+		w.release(claim{n: batch[i].Unit})
 	}
 }

@@ -414,16 +414,18 @@ func (l *Ledger) Stuck() []string {
 	return lines
 }
 
-// Sight writes findings of the campaign.
+// Sight writes findings of the campaign: all of them or none.
 func (l *Ledger) Sight(findings []*store.Sighting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, f := range findings {
-		if err := l.writer.Sight(f); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.writer.Sight(findings...)
+}
+
+// Bundle keeps where the bundle of a finding lies, and what proves it.
+func (l *Ledger) Bundle(finding int64, dir, proof string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writer.Bundle(finding, dir, proof)
 }
 
 // End writes that the campaign has ended, or that it was stopped.

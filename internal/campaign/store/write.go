@@ -543,33 +543,49 @@ func microseconds(d time.Duration) sql.NullInt64 {
 	return sql.NullInt64{Int64: d.Microseconds(), Valid: d > 0}
 }
 
-// Sight adds a finding of the run.
-func (w *Writer) Sight(f *Sighting) error {
-	err := w.flush(func(ctx context.Context, tx *sql.Tx) error {
-		if err := w.names.begin(ctx, tx); err != nil {
-			return err
+// Sight adds findings of the run: all of them or none.
+func (w *Writer) Sight(findings ...*Sighting) error {
+	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
+		for _, f := range findings {
+			if err := w.sight(ctx, tx, f); err != nil {
+				return err
+			}
 		}
-		ids, err := w.names.all(ctx, f.Subject, f.Operator, f.Test)
-		if err != nil {
-			return err
-		}
-		what := cut(f.What, maxReason)
-		_, err = tx.ExecContext(ctx, `INSERT INTO findings (subject, operator, what) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, ids[0], ids[1], what)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO sightings (finding, run, test, cases, reason, program, bundle, proof)
-			SELECT id, ?, ?, ?, ?, ?, ?, ? FROM findings WHERE subject = ? AND operator = ? AND what = ?
-			ON CONFLICT DO UPDATE SET cases = cases + excluded.cases`,
-			w.ID, ids[2], f.Cases, cut(f.Reason, maxReason), cut(f.Program, maxProgram), cut(f.Bundle, maxReason), cut(f.Proof, maxReason), ids[0], ids[1], what)
-		if err != nil {
-			return err
-		}
-		var id int64
-		if err := tx.QueryRowContext(ctx, `SELECT id FROM findings WHERE subject = ? AND operator = ? AND what = ?`, ids[0], ids[1], what).Scan(&id); err != nil {
-			return err
-		}
-		return span(ctx, tx, id)
+		return nil
 	})
-	return err
+}
+
+func (w *Writer) sight(ctx context.Context, tx *sql.Tx, f *Sighting) error {
+	if err := w.names.begin(ctx, tx); err != nil {
+		return err
+	}
+	ids, err := w.names.all(ctx, f.Subject, f.Operator, f.Test)
+	if err != nil {
+		return err
+	}
+	what := cut(f.What, maxReason)
+	_, err = tx.ExecContext(ctx, `INSERT INTO findings (subject, operator, what) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, ids[0], ids[1], what)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO sightings (finding, run, test, cases, reason, program, bundle, proof)
+		SELECT id, ?, ?, ?, ?, ?, ?, ? FROM findings WHERE subject = ? AND operator = ? AND what = ?
+		ON CONFLICT DO UPDATE SET cases = cases + excluded.cases`,
+		w.ID, ids[2], f.Cases, cut(f.Reason, maxReason), cut(f.Program, maxProgram), cut(f.Bundle, maxReason), cut(f.Proof, maxReason), ids[0], ids[1], what)
+	if err != nil {
+		return err
+	}
+	var id int64
+	if err := tx.QueryRowContext(ctx, `SELECT id FROM findings WHERE subject = ? AND operator = ? AND what = ?`, ids[0], ids[1], what).Scan(&id); err != nil {
+		return err
+	}
+	return span(ctx, tx, id)
+}
+
+// Bundle keeps where the bundle of a finding of the run lies, and what proves it.
+func (w *Writer) Bundle(finding int64, dir, proof string) error {
+	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE sightings SET bundle = ?, proof = ? WHERE finding = ? AND run = ?`, cut(dir, maxReason), cut(proof, maxReason), finding, w.ID)
+		return err
+	})
 }

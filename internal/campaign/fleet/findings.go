@@ -1,0 +1,201 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Finding is a case that fails, to be judged again where its subject is, once every
+// unit is done.
+type Finding struct {
+	N       int64  `json:"n"` // of the store
+	Subject string `json:"subject"`
+	Strict  bool   `json:"strict,omitempty"` // what both sides raise is to be of one class
+	Program string `json:"program"`
+}
+
+// Bundle is what became of a finding.
+type Bundle struct {
+	Finding int64  `json:"finding"`
+	Worker  string `json:"worker"`
+	Zip     string `json:"zip,omitempty"` // the SHA-256 of the bundle, a zip file
+	Proof   string `json:"proof,omitempty"`
+	Why     string `json:"why,omitempty"` // there is none
+}
+
+// tries is how many workers may take a finding: it may be one that ends them.
+const tries = 3
+
+// openFindings makes the queue of findings, where it is not there.
+func (c *Coordinator) openFindings(ctx context.Context) error {
+	stream, err := c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: findingStream(c.Key), Subjects: []string{findingSubject(c.Key, "*", "*")}, Retention: jetstream.WorkQueuePolicy,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+	})
+	if err != nil {
+		return err
+	}
+	for i := range c.Subjects {
+		if _, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: consumerName(i), FilterSubject: findingSubject(c.Key, i, "*"), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.Lease, MaxDeliver: tries,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bundles has workers judge the findings again, and keeps what they make of them. It waits
+// for as long as one of them is at work, and then for a lease.
+func (c *Coordinator) bundles(ctx context.Context) error {
+	if c.Findings == nil {
+		return nil
+	}
+	all, err := c.Findings()
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	answers := make(chan *nats.Msg, 64)
+	sub, err := c.conn.ChanSubscribe(bundleSubject(c.Key), answers)
+	if err != nil {
+		return err
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // the connection closes
+	waits := map[int64]bool{}
+	for _, f := range all {
+		if err := c.ask(ctx, f); err != nil {
+			return err
+		}
+		waits[f.N] = true
+	}
+	for since := time.Now(); len(waits) > 0; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case m := <-answers:
+			if err := c.answered(ctx, m, waits); err != nil {
+				return err
+			}
+			since = time.Now()
+		case <-time.After(round):
+			if c.atWork(ctx) {
+				since = time.Now()
+			} else if time.Since(since) > c.Lease {
+				c.Log("%d findings have no bundle: no worker looks at them", len(waits))
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// ask puts a finding into the queue of its subject, unless it is there.
+func (c *Coordinator) ask(ctx context.Context, f Finding) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	for lane, subject := range c.Subjects {
+		if subject == f.Subject {
+			return c.put(ctx, findingSubject(c.Key, lane, f.N), text)
+		}
+	}
+	return fmt.Errorf("finding %d is of %s, which the campaign does not judge", f.N, f.Subject)
+}
+
+// atWork reports whether a worker has a finding.
+func (c *Coordinator) atWork(ctx context.Context) bool {
+	for lane := range c.Subjects {
+		consumer, err := c.js.Consumer(ctx, findingStream(c.Key), consumerName(lane))
+		if err == nil && consumer.CachedInfo().NumAckPending > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// answered keeps what a worker made of a finding, and tells it so: what cannot be a bundle
+// is none.
+func (c *Coordinator) answered(ctx context.Context, m *nats.Msg, waits map[int64]bool) error {
+	var b Bundle
+	if err := json.Unmarshal(m.Data, &b); err != nil {
+		c.Log("what became of a finding cannot be read: %v", err)
+		return m.Respond(nil)
+	}
+	if waits[b.Finding] {
+		if err := c.keepBundle(ctx, b); err != nil {
+			return err
+		}
+		delete(waits, b.Finding)
+	}
+	return m.Respond(nil)
+}
+
+func (c *Coordinator) keepBundle(ctx context.Context, b Bundle) error {
+	if b.Zip == "" {
+		return c.Bundled(b, nil)
+	}
+	if err := c.Bundled(b, func(to io.Writer) error { return takeFile(ctx, c.bucket, b.Zip, to, maxBundle) }); err != nil {
+		return err
+	}
+	_ = c.bucket.Delete(ctx, b.Zip) // the end of the campaign removes it
+	return nil
+}
+
+// Finding takes a finding of the candidates that the worker may judge; nil where none waits.
+func (w *Worker) Finding(ctx context.Context) (*Finding, error) {
+	for _, l := range w.hello.Serve {
+		consumer, err := w.js.Consumer(ctx, findingStream(w.key), consumerName(l.Index))
+		if err != nil {
+			return nil, w.away(ctx, err)
+		}
+		batch, err := consumer.FetchNoWait(1)
+		if err != nil {
+			return nil, w.away(ctx, err)
+		}
+		for m := range batch.Messages() {
+			var f Finding
+			if err := json.Unmarshal(m.Data(), &f); err != nil {
+				return nil, fmt.Errorf("a finding that cannot be read: %w", err)
+			}
+			w.hold(claim{finding: true, n: f.N}, m)
+			return &f, nil
+		}
+	}
+	return nil, nil
+}
+
+// Bundle hands on what became of a finding, with the bundle as a zip file; "" for none.
+func (w *Worker) Bundle(ctx context.Context, b Bundle, zip string) error {
+	if zip != "" {
+		if err := keepFile(ctx, w.bucket, b.Zip, zip); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	for {
+		asked, cancel := context.WithTimeout(ctx, time.Minute)
+		_, err := w.conn.RequestWithContext(asked, bundleSubject(w.key), text)
+		cancel()
+		if err == nil {
+			w.heard()
+			w.release(claim{finding: true, n: b.Finding})
+			return nil
+		}
+		if w.silence() > w.GiveUp {
+			return fmt.Errorf("no coordinator has answered for %s", w.GiveUp)
+		}
+		if err := wait(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}

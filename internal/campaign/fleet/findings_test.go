@@ -1,0 +1,200 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"plumb/internal/campaign/ledger"
+)
+
+// finishAll judges every unit.
+func finishAll(t *testing.T, w *Worker) {
+	t.Helper()
+	for _, subject := range w.Serves() {
+		for range 20 {
+			units, err := w.Take(t.Context(), subject, 8, time.Second/2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range units {
+				if err := w.Done(t.Context(), judged(u, w.Name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(units) > 0 {
+				break
+			}
+		}
+	}
+}
+
+// TestFindingsAreLookedAt: once every unit is done, each finding is judged again by a worker
+// that has its subject, and by another where that one vanishes; what it made of it is kept as
+// it was sent, also where the coordinator was away meanwhile.
+func TestFindingsAreLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	by := Access{Token: token}
+	server, err := Listen("127.0.0.1:0", dir, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	_, _, books := booked(t, dir, 8, ledger.Budget{})
+	kept := map[int64]string{}
+	log := func(format string, args ...any) { t.Errorf(format, args...) }
+	serve := func() (ended chan error, stop func()) {
+		co := &Coordinator{
+			Books: books, Key: "k", Plumb: "v1", Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Lease: time.Second, Log: log,
+			Findings: func() (all []Finding, err error) {
+				for n := range int64(4) {
+					if kept[n] == "" {
+						all = append(all, Finding{N: n, Subject: []string{"a", "b"}[n%2], Program: fmt.Sprint("program ", n)})
+					}
+				}
+				return all, nil
+			},
+			Bundled: func(b Bundle, take func(io.Writer) error) error {
+				kept[b.Finding] = b.Why
+				if take == nil {
+					return nil
+				}
+				var zip strings.Builder
+				if err := take(&zip); err != nil {
+					kept[b.Finding] = err.Error()
+				} else {
+					kept[b.Finding] = zip.String() + b.Proof
+				}
+				return nil
+			},
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended = make(chan error, 1)
+		go func() { ended <- co.Run(ctx, server.URL, by) }()
+		return ended, stop
+	}
+	join := func(name string) *Worker {
+		w := worker(name)
+		if _, err := w.Join(t.Context(), server.URL, by); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	take := func(w *Worker) *Finding {
+		for range 100 {
+			if f, err := w.Finding(t.Context()); f != nil || err != nil {
+				if err != nil || f.Program != fmt.Sprint("program ", f.N) {
+					t.Errorf("%v, %v", f, err)
+				}
+				return f
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatal("no finding waits")
+		return nil
+	}
+	send := func(w *Worker, n int64, content, digest string) error {
+		path := filepath.Join(dir, fmt.Sprint("zip", n))
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			return err
+		}
+		return w.Bundle(t.Context(), Bundle{Finding: n, Worker: w.Name, Zip: digest, Proof: ", proved"}, path)
+	}
+	sum := func(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
+
+	ended, stop := serve()
+	w := join("first")
+	if f, err := w.Finding(t.Context()); f != nil || err != nil {
+		t.Fatalf("before the units are done: %v, %v", f, err)
+	}
+	finishAll(t, w)
+	gone := take(w)
+	w.Leave()
+
+	w = join("second")
+	defer w.Leave()
+	large := strings.Repeat("bundle ", 1<<18)
+	seen := map[int64]bool{}
+	for range 2 {
+		f := take(w)
+		seen[f.N] = true
+		time.Sleep(3 * time.Second / 2) // longer than the lease
+		if err := send(w, f.N, large, sum(large)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := take(w)
+	seen[f.N] = true
+	if err := send(w, f.N, large, sum("another")); err == nil || !strings.Contains(err.Error(), "its SHA-256 is "+sum(large)) {
+		t.Errorf("a file of another digest: %v", err)
+	}
+	if err := w.Bundle(t.Context(), Bundle{Finding: f.N, Zip: sum("not there")}, ""); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("the coordinator: %v", err)
+	}
+
+	ended, stop = serve()
+	defer stop()
+	f = take(w)
+	seen[f.N] = true
+	if err := w.Bundle(t.Context(), Bundle{Finding: f.N, Why: "it does not fail again"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatalf("the coordinator: %v", err)
+	}
+	if len(w.held) > 0 {
+		t.Errorf("the worker still answers for %v", w.held)
+	}
+	counts := map[string]int{}
+	for _, what := range kept {
+		counts[what]++
+	}
+	if !seen[gone.N] || len(kept) != 4 || counts[large+", proved"] != 2 || counts["it does not fail again"] != 1 {
+		t.Errorf("the finding of the worker that vanished was seen: %v; %d kept, %d bundles", seen[gone.N], len(kept), counts[large+", proved"])
+	}
+}
+
+// TestFindingsThatNobodyLooksAt: a coordinator whose workers have gone does not wait for ever.
+func TestFindingsThatNobodyLooksAt(t *testing.T) {
+	dir := t.TempDir()
+	by := Access{Token: token}
+	server, err := Listen("127.0.0.1:0", dir, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	_, _, books := booked(t, dir, 8, ledger.Budget{})
+	said := make(chan string, 10)
+	co := &Coordinator{
+		Books: books, Key: "k", Plumb: "v1", Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Lease: time.Second,
+		Log:      func(format string, args ...any) { said <- fmt.Sprintf(format, args...) },
+		Findings: func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- co.Run(t.Context(), server.URL, by) }()
+	w := worker("w")
+	if _, err := w.Join(t.Context(), server.URL, by); err != nil {
+		t.Fatal(err)
+	}
+	finishAll(t, w)
+	w.Leave()
+	select {
+	case err := <-ended:
+		if got := <-said; err != nil || got != "1 findings have no bundle: no worker looks at them" {
+			t.Errorf("%q, %v", got, err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+}
