@@ -31,6 +31,7 @@ type bundler struct {
 	db    *store.Store
 	books *ledger.Ledger
 	run   int64
+	names map[int64]string // of findings: operator and subject
 }
 
 // findings closes the campaign's books and returns its findings that have no bundle yet.
@@ -49,6 +50,7 @@ func (b *bundler) findings() ([]fleet.Finding, error) {
 			return nil
 		}
 		each[f.Subject]++
+		b.names[f.Finding] = plain(fmt.Sprintf("%s on %s", f.Operator, f.Subject))
 		all = append(all, fleet.Finding{N: f.Finding, Subject: f.Subject, Strict: ofOperators(f.Test), Program: f.Program})
 		return nil
 	})
@@ -61,12 +63,12 @@ func (b *bundler) findings() ([]fleet.Finding, error) {
 // keep keeps a bundle that a worker sent among the findings of this machine.
 func (b *bundler) keep(of fleet.Bundle, take func(io.Writer) error) error {
 	if take == nil {
-		b.say("finding %d has no bundle: %s", of.Finding, plain(of.Why))
+		b.say("%s has no bundle: %s", b.names[of.Finding], plain(of.Why))
 		return nil
 	}
 	read, err := readSent(take)
 	if err != nil {
-		b.say("what worker %s sent of finding %d is no bundle: %s", plain(of.Worker), of.Finding, plain(err.Error()))
+		b.say("%s: what worker %s sent is no bundle: %s", b.names[of.Finding], plain(of.Worker), plain(err.Error()))
 		return nil
 	}
 	dir, err := findingsDir("")
@@ -81,7 +83,7 @@ func (b *bundler) keep(of fleet.Bundle, take func(io.Writer) error) error {
 		return err
 	}
 	b.bundled = true
-	b.say("%s; plumb repro %s", plain(read.Title()), read.ID())
+	b.say("%s: %s; plumb repro %s", b.names[of.Finding], plain(read.Title()), read.ID())
 	return b.books.Bundle(of.Finding, dir, of.Proof)
 }
 

@@ -217,7 +217,7 @@ func (s *campaignServe) coordinate(ctx context.Context, db *store.Store, books *
 		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{}, Versions: versions, Reference: sp.Reference, Fixed: fixing(books, c, s.say),
 	}
 	if s.bundles > 0 {
-		b := &bundler{campaignServe: s, db: db, books: books, run: c.ID}
+		b := &bundler{campaignServe: s, db: db, books: books, run: c.ID, names: map[int64]string{}}
 		co.Findings, co.Bundled = b.findings, b.keep
 	}
 	for path, digest := range sp.Baselines {
