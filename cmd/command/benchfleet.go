@@ -120,7 +120,7 @@ func (k *siege) serve(ctx context.Context) (err error) {
 	if k.net, err = newBreakable(k.listen); err != nil {
 		return err
 	}
-	k.begin = append([]string{"campaign", "serve", "--listen", k.listen, "--lease", "2s"}, k.args...)
+	k.begin = append(k.serving(), k.args...)
 	if k.server, err = k.launch(ctx, k.begin...); err != nil {
 		return err
 	}
@@ -177,12 +177,17 @@ func (k *siege) strike(ctx context.Context) (string, error) {
 	}
 }
 
+// serving is the command of a coordinator whose workers judge, and no more.
+func (k *siege) serving() []string {
+	return []string{"campaign", "serve", "--listen", k.listen, "--lease", "2s", "--bundles", "0"}
+}
+
 // serveAgain starts the coordinator of the campaign, or of one if there is none yet.
 func (k *siege) serveAgain(ctx context.Context) (err error) {
 	args := k.begin
 	if _, err := os.Stat(filepath.Join(k.dir, "killed.db")); err == nil {
 		if _, err := k.counts(ctx, "killed.db"); err == nil {
-			args = []string{"campaign", "serve", "--listen", k.listen, "--lease", "2s", "--resume", "last"}
+			args = append(k.serving(), "--resume", "last")
 		}
 	}
 	k.server, err = k.launch(ctx, args...)

@@ -131,11 +131,16 @@ func (w *workerCommand) finding(ctx context.Context, of *fleet.Worker, s *spec, 
 	}
 	defer scratch.Remove(dir) //nolint:errcheck // the next start removes it
 	b, zip := fleet.Bundle{Finding: f.N, Worker: of.Name}, filepath.Join(dir, "zip")
-	if b.Proof, err = w.bundle(ctx, s, f, dir); err == nil {
+	looking, stop := context.WithTimeoutCause(ctx, fleet.Looking, fmt.Errorf("it takes more than %s", fleet.Looking))
+	defer stop()
+	if b.Proof, err = w.bundle(looking, s, f, dir); err == nil {
 		b.Zip, err = zipBundle(filepath.Join(dir, "bundle"), zip)
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case looking.Err() != nil && err != nil:
+		err = context.Cause(looking)
 	}
 	if err != nil {
 		b.Why, zip = err.Error(), ""

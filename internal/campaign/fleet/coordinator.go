@@ -45,9 +45,10 @@ type Coordinator struct {
 	bucket  jetstream.ObjectStore
 	results jetstream.Consumer
 	ended   chan struct{}
-	idle    int  // rounds without results
-	purged  bool // of units that no worker has, once the time is over
-	unheld  int  // how many these were
+	looking time.Duration // how long findings are handed out; 0 for lookingAll
+	idle    int           // rounds without results
+	purged  bool          // of units that no worker has, once the time is over
+	unheld  int           // how many these were
 
 	mu      sync.Mutex
 	workers map[string]bool // that have been here: whether they know that it is over

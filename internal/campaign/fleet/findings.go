@@ -1,10 +1,13 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,6 +34,13 @@ type Bundle struct {
 
 // tries is how many workers may take a finding: it may be one that ends them.
 const tries = 3
+
+// Looking is how long a worker may look at a finding, and lookingAll how long findings are
+// handed out.
+const (
+	Looking    = 5 * time.Minute
+	lookingAll = 15 * time.Minute
+)
 
 // openFindings makes the queue of findings, where it is not there.
 func (c *Coordinator) openFindings(ctx context.Context) error {
@@ -67,14 +77,23 @@ func (c *Coordinator) bundles(ctx context.Context) error {
 		return err
 	}
 	defer sub.Unsubscribe() //nolint:errcheck // the connection closes
-	waits := map[int64]bool{}
+	left, waits := map[string][]Finding{}, map[int64]bool{}
 	for _, f := range all {
-		if err := c.ask(ctx, f); err != nil {
-			return err
-		}
+		left[f.Subject] = append(left[f.Subject], f)
 		waits[f.N] = true
 	}
+	span := cmp.Or(c.looking, lookingAll)
+	over := time.After(span)
 	for since := time.Now(); len(waits) > 0; {
+		switch at, err := c.ask(ctx, left); {
+		case err != nil:
+			return err
+		case at:
+			since = time.Now()
+		case time.Since(since) > c.Lease:
+			c.Log("%d findings have no bundle: no worker looks at them", len(waits))
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -83,41 +102,42 @@ func (c *Coordinator) bundles(ctx context.Context) error {
 				return err
 			}
 			since = time.Now()
-		case <-time.After(round):
-			if c.atWork(ctx) {
-				since = time.Now()
-			} else if time.Since(since) > c.Lease {
-				c.Log("%d findings have no bundle: no worker looks at them", len(waits))
-				return nil
+		case <-over:
+			late := slices.Concat(slices.Collect(maps.Values(left))...)
+			for _, f := range late {
+				delete(waits, f.N)
 			}
+			c.Log("%d of %d findings have no bundle: workers have looked for %s", len(late), len(all), span)
+			clear(left)
+		case <-time.After(round):
 		}
 	}
 	return nil
 }
 
-// ask puts a finding into the queue of its subject, unless it is there.
-func (c *Coordinator) ask(ctx context.Context, f Finding) error {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
+// ask has two findings of each subject wait for workers, while some are left, and says
+// whether a worker is at one.
+func (c *Coordinator) ask(ctx context.Context, left map[string][]Finding) (at bool, err error) {
 	for lane, subject := range c.Subjects {
-		if subject == f.Subject {
-			return c.put(ctx, findingSubject(c.Key, lane, f.N), text)
-		}
-	}
-	return fmt.Errorf("finding %d is of %s, which the campaign does not judge", f.N, f.Subject)
-}
-
-// atWork reports whether a worker has a finding.
-func (c *Coordinator) atWork(ctx context.Context) bool {
-	for lane := range c.Subjects {
 		consumer, err := c.js.Consumer(ctx, findingStream(c.Key), consumerName(lane))
-		if err == nil && consumer.CachedInfo().NumAckPending > 0 {
-			return true
+		if err != nil {
+			return at, passing(ctx, err)
+		}
+		info := consumer.CachedInfo()
+		at = at || info.NumAckPending > 0
+		for n := info.NumPending; n < 2 && len(left[subject]) > 0; n++ {
+			f := left[subject][0]
+			text, err := json.Marshal(f)
+			if err != nil {
+				return at, err
+			}
+			if err := c.put(ctx, findingSubject(c.Key, lane, f.N), text); err != nil {
+				return at, passing(ctx, err)
+			}
+			left[subject] = left[subject][1:]
 		}
 	}
-	return false
+	return at, nil
 }
 
 // answered keeps what a worker made of a finding, and tells it so: what cannot be a bundle

@@ -198,3 +198,44 @@ func TestFindingsThatNobodyLooksAt(t *testing.T) {
 		t.Error("it waits")
 	}
 }
+
+// TestFindingsTakeSoLong: once the time is over, what waits for no worker has no bundle, and
+// what workers have, or wait for, is kept.
+func TestFindingsTakeSoLong(t *testing.T) {
+	kept := 0
+	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
+		c.looking = time.Second
+		c.Findings = func() (all []Finding, err error) {
+			for n := range int64(5) {
+				all = append(all, Finding{N: n, Subject: "b"})
+			}
+			return all, nil
+		}
+		c.Bundled = func(Bundle, func(io.Writer) error) error { kept++; return nil }
+	})
+	w := worker("w")
+	if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Leave()
+	finishAll(t, w)
+	for ended := false; !ended; {
+		f, err := w.Finding(t.Context())
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case f == nil:
+			if ended, err = w.Ended(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			time.Sleep(2 * time.Second)
+			if err := w.Bundle(t.Context(), Bundle{Finding: f.N}, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := <-s.ended; err != nil || kept == 0 || kept == 5 || !strings.Contains(s.logged(), fmt.Sprintf("%d of 5 findings have no bundle: workers have looked for 1s", 5-kept)) {
+		t.Errorf("%d kept, %v, %s", kept, err, s.logged())
+	}
+}
