@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"plumb/internal/campaign/fleet"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/store"
 	"plumb/internal/scratch"
@@ -214,7 +215,33 @@ func (r *campaignRun) goOn(ctx context.Context, db *store.Store, path string, c 
 	if err := r.labour(ctx, books, s); err != nil {
 		return r.broken(err, books, c)
 	}
+	if !c.Complete {
+		was := map[string]string{}
+		for _, s := range c.Subjects {
+			was[s.Name] = s.Version
+		}
+		switch changed, err := r.changed(ctx, was); {
+		case err != nil:
+			return &exitError{exitFault, err}
+		case changed != nil:
+			return r.endMixed(books, c, changed)
+		}
+	}
 	return r.conclude(db, books, c)
+}
+
+// endMixed ends a campaign of which a subject has become another while it was judged.
+func (r *campaignRun) endMixed(books *ledger.Ledger, c *store.Campaign, of *fleet.ChangedError) error {
+	subjects := slices.Clone(c.Subjects)
+	for i := range subjects {
+		if subjects[i].Name == of.Subject {
+			subjects[i].Version = of.Was + ", then " + of.Is // which nobody goes on with
+		}
+	}
+	return &exitError{exitFault, errors.Join(
+		fmt.Errorf("campaign %d: %w: begin a new one", c.ID, of),
+		books.Fix(subjects), books.Disown(), books.End(false, exitFault),
+	)}
 }
 
 // takeUp opens the books of a campaign for this process alone, until released, with

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/native"
 	"plumb/backend/worker"
+	"plumb/internal/campaign/fleet"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
@@ -168,33 +170,40 @@ func (l testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSightedOnce: a process that was killed after it had written the findings, and before
-// the end, leaves no finding that counts its cases twice; and a bundle is that of its finding.
-func TestSightedOnce(t *testing.T) {
+// judgedCampaign is one of one test on native, whose two cases crash, each in another operator.
+func judgedCampaign(t *testing.T) (*store.Store, *store.Campaign, *ledger.Ledger) {
+	t.Helper()
 	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	c := &store.Campaign{Name: "x"}
-	if err := db.NewCampaign(c, []store.Part{{Test: "t", Subject: "a", Depends: []byte("1"), Wanted: 2, Fixed: true}}); err != nil {
+	t.Cleanup(func() { db.Close() })
+	c := &store.Campaign{Name: "x", Run: store.Run{Subjects: []store.Subject{{Name: "native", Version: "native 1"}}}}
+	if err := db.NewCampaign(c, []store.Part{{Test: "t", Subject: "native", Depends: []byte("1"), Wanted: 2, Fixed: true}}); err != nil {
 		t.Fatal(err)
 	}
 	books, err := ledger.Open(db, c, 2, ledger.Budget{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	units, err := books.Take("a", 1)
+	units, err := books.Take("native", 1)
 	if err != nil || len(units) != 1 {
 		t.Fatalf("%v, %v", units, err)
 	}
 	r := ledger.Result{Unit: units[0].N, Judged: 2}
 	for i := range 2 {
-		r.Cases = append(r.Cases, store.Case{Test: "t", Number: i, Subject: "a", Outcome: report.Failed, Word: "crash", Operators: []string{fmt.Sprint("operator ", i)}, Text: "program"})
+		r.Cases = append(r.Cases, store.Case{Test: "t", Number: i, Subject: "native", Outcome: report.Failed, Word: "crash", Operators: []string{fmt.Sprint("operator ", i)}, Text: "program"})
 	}
 	if err := books.Finish([]ledger.Result{r}); err != nil {
 		t.Fatal(err)
 	}
+	return db, c, books
+}
+
+// TestSightedOnce: a process that was killed after it had written the findings, and before
+// the end, leaves no finding that counts its cases twice; and a bundle is that of its finding.
+func TestSightedOnce(t *testing.T) {
+	db, c, books := judgedCampaign(t)
 	for range 2 {
 		if err := sightAll(db, books, c.ID); err != nil {
 			t.Fatal(err)
@@ -214,5 +223,43 @@ func TestSightedOnce(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestChangedSubjects: a subject that becomes another while it is judged ends its campaign,
+// whose verdicts no other takes and which nobody goes on with.
+func TestChangedSubjects(t *testing.T) {
+	for was, want := range map[string]bool{"native 0": false, "native 0" + codeMark + "1)": true} {
+		got, err := newPlan().changed(t.Context(), map[string]string{"native": was})
+		if err != nil || (got != nil) != want {
+			t.Errorf("%s: %v, %v", was, got, err)
+		}
+	}
+	db, c, books := judgedCampaign(t)
+	earlier := func() int {
+		_, units, err := db.Earlier(c.ID+1, []byte("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(units)
+	}
+	if earlier() == 0 {
+		t.Fatal("there is nothing to take")
+	}
+	r := &campaignRun{plan: newPlan()}
+	var exit *exitError
+	if err := r.endMixed(books, c, &fleet.ChangedError{Subject: "native", Was: "native 1", Is: "native 2"}); !errors.As(err, &exit) || exit.code != exitFault ||
+		exit.err.Error() != "campaign 1: native has changed while it was judged: it was native 1, and is native 2 now; the verdicts are of both: begin a new one" {
+		t.Errorf("%v", err)
+	}
+	if n := earlier(); n != 0 {
+		t.Errorf("%d units are taken from it", n)
+	}
+	c, err := db.Campaign("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := newPlan().sameSubjects(t.Context(), c, &spec{}); err == nil || !strings.Contains(err.Error(), "was begun with native as native 1, then native 2") {
+		t.Errorf("%+v: %v", c.Subjects, err)
 	}
 }

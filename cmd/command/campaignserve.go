@@ -123,11 +123,15 @@ func (s *campaignServe) run(ctx context.Context, sources []string) error {
 		return err
 	}
 	defer release()
-	if err := s.coordinate(ctx, db, books, c, sp, dir, by); err != nil {
-		return s.broken(err, books, c)
-	}
+	served := s.coordinate(ctx, db, books, c, sp, dir, by)
 	if c, err = db.Campaign(fmt.Sprint(c.ID)); err != nil { // with the versions that workers have
 		return &exitError{exitFault, err}
+	}
+	switch changed := (*fleet.ChangedError)(nil); {
+	case errors.As(served, &changed):
+		return s.endMixed(books, c, changed)
+	case served != nil:
+		return s.broken(served, books, c)
 	}
 	return s.conclude(db, books, c)
 }
@@ -364,8 +368,7 @@ func (w *workerCommand) allows(s *spec) error {
 
 // versions are those of the subjects that the worker is to start.
 func (w *workerCommand) versions(ctx context.Context, of *fleet.Worker, s *spec) (map[string]string, error) {
-	_, p := newCampaignPlan()
-	p.subjects.python, p.subjects.imports, p.subjects.sandbox = w.on.python, s.Flags["import"], w.on.sandbox
+	p := w.plan(s)
 	out := map[string]string{}
 	for _, name := range append([]string{s.Reference}, of.Serves()...) {
 		if _, known := out[name]; known || s.sent(name) {
@@ -386,7 +389,10 @@ func (w *workerCommand) labour(ctx context.Context, of *fleet.Worker, s *spec) (
 		idle := true
 		for _, candidate := range of.Serves() {
 			n, err := w.candidate(ctx, of, s, candidate)
-			if did += n; err != nil {
+			if did += n; n > 0 && err == nil {
+				err = w.same(ctx, of, s)
+			}
+			if err != nil {
 				return did, err
 			}
 			idle = idle && n == 0
@@ -404,6 +410,25 @@ func (w *workerCommand) labour(ctx context.Context, of *fleet.Worker, s *spec) (
 			return did, err
 		}
 	}
+}
+
+// same tells the coordinator where a subject is not what it was when the worker came, which
+// refuses it then.
+func (w *workerCommand) same(ctx context.Context, of *fleet.Worker, s *spec) error {
+	changed, err := w.plan(s).changed(ctx, of.Versions)
+	if changed == nil || err != nil {
+		return err
+	}
+	of.Versions[changed.Subject] = changed.Is
+	_, err = of.Ended(ctx)
+	return err
+}
+
+// plan is that of the worker's subjects.
+func (w *workerCommand) plan(s *spec) *plan {
+	_, p := newCampaignPlan()
+	p.subjects.python, p.subjects.imports, p.subjects.sandbox = w.on.python, s.Flags["import"], w.on.sandbox
+	return p
 }
 
 // How long a worker waits for units, and how long it would have those it takes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/fleet"
 	"plumb/internal/campaign/ledger"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
@@ -255,6 +257,24 @@ func (p *plan) sameSubjects(ctx context.Context, c *store.Campaign, s *spec) err
 		}
 	}
 	return nil
+}
+
+// changed is the first of subjects, with their versions, that is another now. Those whose
+// version says all of them are not looked at.
+func (p *plan) changed(ctx context.Context, was map[string]string) (*fleet.ChangedError, error) {
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if !strings.Contains(was[name], codeMark) {
+			continue
+		}
+		_, is, err := p.abouts(ctx, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		if a, b := publicVersion(was[name]), publicVersion(is[0].Version); a != b {
+			return &fleet.ChangedError{Subject: name, Was: a, Is: b}, nil
+		}
+	}
+	return nil, nil
 }
 
 // stateDir is the folder of a campaign's state beside its store, made where it is

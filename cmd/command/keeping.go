@@ -244,11 +244,14 @@ func environment() map[string]string {
 	return env
 }
 
+// codeMark begins, in a version, the digest of what the version says nothing of.
+const codeMark = " (code "
+
 // subjectOf is a backend as the store keeps it, under its name on the command line.
 func subjectOf(name string, info backend.Info) store.Subject {
 	version := strings.TrimSpace(info.Name + " " + info.Version)
 	if code, err := ownCode(name, info); err == nil && code != "" {
-		version += " (code " + code + ")"
+		version += codeMark + code + ")"
 	}
 	return store.Subject{Name: name, Version: version}
 }

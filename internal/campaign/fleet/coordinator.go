@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,7 +52,17 @@ type Coordinator struct {
 	unheld  int           // how many these were
 
 	mu      sync.Mutex
-	workers map[string]bool // that have been here: whether they know that it is over
+	workers map[string]bool    // that have been here: whether they know that it is over
+	brought map[[2]string]bool // subjects of workers, with the version that the campaign has
+	changed *ChangedError
+}
+
+// ChangedError is that of a subject which became another while it was judged.
+type ChangedError struct{ Subject, Was, Is string }
+
+// Error says what it was and is.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s has changed while it was judged: it was %s, and is %s now; the verdicts are of both", e.Subject, e.Was, e.Is)
 }
 
 // window is how many units of a subject wait in the queue: enough for every worker
@@ -83,6 +94,9 @@ func (c *Coordinator) Run(ctx context.Context, url string, by Access) (err error
 		}
 	}
 	for !c.Books.Over() {
+		if err := c.mixed(); err != nil {
+			return err
+		}
 		if err := c.handOut(ctx); err != nil {
 			return err
 		}
@@ -97,7 +111,17 @@ func (c *Coordinator) Run(ctx context.Context, url string, by Access) (err error
 	if err := c.bundles(ctx); err != nil {
 		return err
 	}
-	return c.farewell(ctx)
+	return cmp.Or(c.farewell(ctx), c.mixed())
+}
+
+// mixed is the error of a subject that has changed in the hands of a worker.
+func (c *Coordinator) mixed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed == nil {
+		return nil
+	}
+	return c.changed
 }
 
 // open makes the streams and their consumers, where they are not there.
@@ -158,6 +182,9 @@ func (c *Coordinator) welcome(m *nats.Msg) {
 		w.Refused = fmt.Sprintf("the campaign is judged by Plumb %s, and this worker is Plumb %s: two versions may judge differently; use the same program, or serve with --mixed", c.Plumb, h.Plumb)
 	default:
 		w.Serve, w.Refused = c.serves(&h)
+		if err := c.mixed(); err != nil {
+			w.Refused = err.Error()
+		}
 	}
 	if w.Refused != "" {
 		c.Log("worker %q is refused: %s", h.Worker, w.Refused)
@@ -217,6 +244,13 @@ func (c *Coordinator) another(h *hello, subject string) string {
 		return ""
 	}
 	is, fresh, err := c.Versions.may(subject, version)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := [2]string{h.Worker, subject}
+	if c.brought == nil {
+		c.brought = map[[2]string]bool{}
+	}
+	c.brought[at] = c.brought[at] || is
 	switch {
 	case err != nil: // such as a full disk: it is asked again
 		c.Log("the version of %s cannot be kept: %v", subject, err)
@@ -227,6 +261,9 @@ func (c *Coordinator) another(h *hello, subject string) string {
 		return ""
 	case is:
 		return ""
+	case c.brought[at]:
+		c.changed = &ChangedError{subject, c.Versions.of(subject), version}
+		return c.changed.Error()
 	}
 	return fmt.Sprintf("the campaign's %s is %s, and this worker's is %s: two versions may compute differently", subject, c.Versions.of(subject), version)
 }

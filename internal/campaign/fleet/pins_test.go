@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +73,7 @@ func TestEachSubjectHasOneVersion(t *testing.T) {
 		c.Versions, c.Reference = versions, "r"
 		c.Fixed = func(subject, version string) { fixed = append(fixed, subject+" "+version) }
 	})
-	for _, c := range []struct {
+	for i, c := range []struct {
 		has     map[string]string
 		want    []string
 		refused string
@@ -82,7 +84,7 @@ func TestEachSubjectHasOneVersion(t *testing.T) {
 		{map[string]string{"r": "1", "a": "3", "b": "4"}, nil, "the campaign's b is 3, and this worker's is 4: two versions may compute differently"},
 		{map[string]string{"r": "2", "a": "2", "b": "3"}, nil, "the campaign's r is 1, and this worker's is 2: two versions may compute differently"},
 	} {
-		w := worker("w")
+		w := worker(fmt.Sprint("w", i))
 		if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
 			t.Fatal(err)
 		}
@@ -95,5 +97,20 @@ func TestEachSubjectHasOneVersion(t *testing.T) {
 	}
 	if got := strings.Join(fixed, ", "); got != "r 1, a 2, b 3" {
 		t.Error(got)
+	}
+
+	w := worker("w0")
+	if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Leave()
+	w.Versions = map[string]string{"r": "1", "a": "3"}
+	const want = "a has changed while it was judged: it was 2, and is 3 now; the verdicts are of both"
+	if _, err := w.Ended(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("a worker's subject that has changed: %v", err)
+	}
+	var changed *ChangedError
+	if err := <-s.ended; !errors.As(err, &changed) || err.Error() != want {
+		t.Errorf("the coordinator: %v", err)
 	}
 }

@@ -435,6 +435,13 @@ func (l *Ledger) End(complete bool, exit int) error {
 	return l.writer.End(complete, exit)
 }
 
+// Disown keeps later campaigns from taking the units of this one for theirs.
+func (l *Ledger) Disown() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writer.Disown()
+}
+
 // Fix keeps what the subjects are.
 func (l *Ledger) Fix(subjects []store.Subject) error {
 	l.mu.Lock()

@@ -389,6 +389,14 @@ func (w *Writer) Drop() error {
 	})
 }
 
+// Disown keeps later campaigns from taking the units of this one for theirs.
+func (w *Writer) Disown() error {
+	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE parts SET depends = randomblob(16) WHERE run = ?`, w.ID)
+		return err
+	})
+}
+
 // Elapsed is how long the run has taken, by all of the processes that wrote it.
 func (w *Writer) Elapsed() time.Duration { return w.spent + time.Since(w.start) }
 
