@@ -48,7 +48,7 @@ type campaignRun struct {
 	budget      ledger.Budget
 	json, quiet bool
 	bundled     bool // some findings have bundles
-	page        storedPage
+	files       storedFiles
 }
 
 // campaignStore is where campaigns are kept.
@@ -127,7 +127,7 @@ stop) or killed: plumb campaign resume goes on.`,
 		fl.BoolVar(&r.incremental, "incremental", false, "take units from the store that were judged before, where the subjects, the test's file, the flags and Plumb are the same")
 		fl.BoolVarP(&r.quiet, "quiet", "q", false, "print the counts and findings only")
 		jsonFlag(fl, &r.json, "print one object at the end")
-		r.page.flag(fl)
+		r.files.flags(fl)
 	})
 	return cmd
 }
@@ -425,7 +425,7 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 		err = res.print(r.out, db)
 	}
 	if run, rerr := db.Run(fmt.Sprint(c.ID)); err == nil {
-		err = cmp.Or(rerr, r.page.write(db, run, r.err))
+		err = cmp.Or(rerr, r.files.write(db, run, true, res.Errors, r.err))
 	}
 	if code == exitFindings && !r.bundled {
 		r.say("next: plumb campaign findings %d", c.ID)
@@ -611,7 +611,7 @@ in the store.`,
 	jobsFlag(fl, &r.subjects.jobs, "cases that are judged at the same time")
 	fl.BoolVarP(&r.quiet, "quiet", "q", false, "print the counts and findings only")
 	jsonFlag(fl, &r.json, "print one object at the end")
-	r.page.flag(fl)
+	r.files.flags(fl)
 	return cmd
 }
 

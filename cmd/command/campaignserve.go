@@ -91,6 +91,7 @@ are Plumb's own language, and a worker starts the subjects alone that it names.`
 		fl.Var(wholeNumber(&s.unit, 1), "unit", "cases that are judged and written together at most")
 		fl.BoolVarP(&s.quiet, "quiet", "q", false, "print the counts and findings only")
 		jsonFlag(fl, &s.json, "print one object at the end")
+		s.files.flags(fl)
 	})
 	bars(cmd, "nats", "listen", "tls-cert")
 	needs(cmd, "tls-key", "tls-cert")

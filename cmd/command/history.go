@@ -23,7 +23,7 @@ import (
 
 // history is plumb history.
 type history struct {
-	page  storedPage
+	files storedFiles
 	errs  io.Writer
 	path  string
 	last  int
@@ -42,7 +42,7 @@ for each of the last ones; with a RUN (its number, or "last") what the run was, 
 findings and what failed, of a conformance run the tables of functions and dtypes.`,
 		Example: `  plumb history
   plumb history last
-  plumb history last --html run.html
+  plumb history last --html run.html --junit run.xml
   plumb history diff 3 last
   plumb history export 3 4 --csv cases.csv
   plumb history rm --older-than 90d --keep 20
@@ -52,7 +52,7 @@ findings and what failed, of a conformance run the tables of functions and dtype
 	}
 	cmd.AddCommand(newHistoryDiff(), newHistoryExport(), newHistoryRm())
 	h.storeFlag(cmd)
-	h.page.flag(cmd.Flags())
+	h.files.flags(cmd.Flags())
 	cmd.Flags().VarP(wholeNumber(&h.last, 1), "number", "n", "how many runs are listed, the last ones")
 	jsonFlag(cmd.Flags(), &h.json, "one JSON object per run or case and line")
 	return cmd
@@ -153,9 +153,9 @@ func openStore(flag string) (*store.Store, error) {
 func (h *history) run(s *store.Store, runs []*store.Run) error {
 	switch {
 	case len(runs) == 1:
-		return cmp.Or(h.show(s, runs[0]), h.page.write(s, runs[0], h.errs))
-	case h.page.html != "":
-		return usage(errors.New("--html writes one run: name it by its number, or last"))
+		return cmp.Or(h.show(s, runs[0]), h.files.write(s, runs[0], false, nil, h.errs))
+	case h.files.asked():
+		return usage(errors.New("--html, --junit and --report write one run: name it by its number, or last"))
 	}
 	return h.list(s)
 }

@@ -80,7 +80,7 @@ func (o *Outline) findingTexts() []string {
 		}
 		text += fenced(clip(f.Program, 4<<10))
 		if f.Bundle != "" || f.again != "" {
-			text += "\n" + inline(f.Proof) + ": " + code(cmp.Or(f.again, "plumb repro "+f.Bundle)) + "\n"
+			text += "\n" + strings.TrimPrefix(inline(f.Proof)+": ", ": ") + code(cmp.Or(f.again, "plumb repro "+f.Bundle)) + "\n"
 		}
 		all = append(all, text)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"time"
 
 	"plumb/internal/find/finding"
 	"plumb/internal/judge/compare"
@@ -100,27 +101,48 @@ func (o *Outline) where(test string) (string, int) {
 	return o.Where(test)
 }
 
+// OutlineCase is a case as an outline counts it.
+type OutlineCase struct {
+	Test      string
+	Index     int
+	ID        string // of the program
+	Candidate string
+	Word      verdict.Word
+	Reason    string
+	Worst     compare.Number
+	Elapsed   time.Duration // of the candidate
+}
+
 // Record counts a record.
 func (o *Outline) Record(r *verdict.Record) {
-	key := [2]string{r.Test, r.Candidate}
+	v := r.Verdict
+	c := OutlineCase{Test: r.Test, Index: r.Index, Candidate: r.Candidate, Word: v.Word, Reason: v.Reason, Worst: v.Worst, Elapsed: elapsed(r.Outcome)}
+	if v.Word.IsFinding() {
+		c.ID = r.Program.ID()
+	}
+	o.Case(c)
+}
+
+// Case counts a case.
+func (o *Outline) Case(c OutlineCase) {
+	key := [2]string{c.Test, c.Candidate}
 	t := o.tests[key]
 	if t == nil {
-		t = &OutlineTest{Test: r.Test, Candidate: r.Candidate, Verdicts: map[string]int{}}
-		t.File, t.Line = o.where(r.Test)
+		t = &OutlineTest{Test: c.Test, Candidate: c.Candidate, Verdicts: map[string]int{}}
+		t.File, t.Line = o.where(c.Test)
 		o.tests[key] = t
 		o.Tests = append(o.Tests, t)
 	}
-	v := r.Verdict
 	o.Cases++
-	o.Verdicts[string(v.Word)]++
-	t.Verdicts[string(v.Word)]++
-	t.Worst = max(t.Worst, v.Worst)
-	t.Seconds += elapsed(r.Outcome).Seconds()
-	if !v.Word.IsFinding() {
+	o.Verdicts[string(c.Word)]++
+	t.Verdicts[string(c.Word)]++
+	t.Worst = max(t.Worst, c.Worst)
+	t.Seconds += c.Elapsed.Seconds()
+	if !c.Word.IsFinding() {
 		return
 	}
 	if o.Failed++; o.Failed <= outlineFailures {
-		o.Failures = append(o.Failures, &OutlineFailure{Test: r.Test, Case: r.Index, ID: r.Program.ID(), Candidate: r.Candidate, Verdict: string(v.Word), Reason: clip(v.Reason, outlineText), File: t.File, Line: t.Line})
+		o.Failures = append(o.Failures, &OutlineFailure{Test: c.Test, Case: c.Index, ID: c.ID, Candidate: c.Candidate, Verdict: string(c.Word), Reason: clip(c.Reason, outlineText), File: t.File, Line: t.Line})
 	}
 }
 
@@ -137,11 +159,17 @@ func (o *Outline) AddFindings(fs []*finding.Finding) {
 		r := f.Result
 		one := &OutlineFinding{
 			ID: f.ID, Candidate: f.Candidate(), Signature: r.Signature.String(), Kind: string(r.Signature.Word), Operator: r.Signature.Operator, Tests: f.Tests(), Cases: f.Count(),
-			Reason: clip(r.Record.Verdict.Reason, outlineText), Common: f.Common, Program: clip(r.Record.Program.String(), outlineText), Proof: f.Proof, Bundle: f.Bundle, again: f.Again,
+			Reason: r.Record.Verdict.Reason, Common: f.Common, Program: r.Record.Program.String(), Proof: f.Proof, Bundle: f.Bundle,
 		}
-		one.File, one.Line = o.where(one.Tests[0])
-		o.Findings = append(o.Findings, one)
+		o.Finding(one, f.Again)
 	}
+}
+
+// Finding keeps a finding, which the command again shows once more.
+func (o *Outline) Finding(f *OutlineFinding, again string) {
+	f.File, f.Line = o.where(f.Tests[0])
+	f.Reason, f.Program, f.again = clip(f.Reason, outlineText), clip(f.Program, outlineText), again
+	o.Findings = append(o.Findings, f)
 }
 
 // Summarise takes what the summary of the run says.

@@ -1,0 +1,162 @@
+package command
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"plumb/backend"
+	"plumb/internal/campaign/report"
+	"plumb/internal/campaign/report/page"
+	"plumb/internal/campaign/store"
+	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
+)
+
+// storedFiles are what is written of a run of the store, without the tensors that only a
+// run under way has.
+type storedFiles struct {
+	filed
+	junit string
+}
+
+func (f *storedFiles) flags(fl *pflag.FlagSet) {
+	fl.Var(outFile(&f.junit), "junit", "write JUnit XML for CI systems to this file: a testsuite per test")
+	f.filed.flags(fl, "its failures with their programs, tests, every case")
+}
+
+// asked reports whether the command line asks for any of them.
+func (f *storedFiles) asked() bool { return f.html != "" || f.junit != "" || len(f.files.all) > 0 }
+
+// write writes the files of a run, in whose tests there are mistakes; of one that has just
+// been judged also those that CI systems are given unasked.
+func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, mistakes []string, log io.Writer) error {
+	if !f.asked() && !(judged && f.files.wanted()) {
+		return nil
+	}
+	junit, err := openJUnit(f.junit, r.Command)
+	if err != nil {
+		return err
+	}
+	f.begin(cmp.Or(r.Command, "plumb"), r.Started, fileOfTest)
+	if !judged && len(f.files.all) == 0 {
+		f.outline = nil
+	}
+	if f.page != nil {
+		f.page.Environment = [][2]string{
+			{"command", strings.TrimSpace("plumb " + strings.Join(r.Args, " "))}, {"run", fmt.Sprintf("%d of the store, %s", r.ID, r.End())}, {"plumb", r.Plumb}, {"reference", r.Reference().String()},
+		}
+	}
+	if junit != nil {
+		junit.Started = r.Started
+		junit.Properties = [][2]string{{"reference", r.Reference().String()}, {"seed", fmt.Sprint(r.Seed)}, {"plumb", r.Plumb}}
+	}
+	err = f.fill(s, r, junit, mistakes)
+	return f.end(closeJUnit(junit, err, log), log)
+}
+
+// fill hands the cases and findings of the run to the files.
+func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit, mistakes []string) error {
+	sum := report.NewSummary()
+	sum.Reference, sum.Seed, sum.Elapsed = r.Reference().String(), r.Seed, time.Duration(r.Elapsed*float64(time.Second))
+	for _, c := range r.Candidates() {
+		sum.Candidates = append(sum.Candidates, c.Name)
+		f.about("candidate", c.String())
+	}
+	tests := map[string]bool{}
+	err := s.Cases(r.ID, func(c *store.Case) error {
+		if tests[c.Test] = true; c.Word == "" {
+			return nil
+		}
+		word := verdict.Word(c.Word)
+		if f.page != nil {
+			ofStore(f.page, sum, c)
+		}
+		if f.outline != nil {
+			f.outline.Case(report.OutlineCase{Test: c.Test, Index: c.Number, ID: c.Program, Candidate: c.Subject, Word: word, Reason: c.Reason, Worst: worstStored(c), Elapsed: c.Elapsed})
+		}
+		if junit != nil {
+			junit.Add(report.JUnitCase{Suite: c.Test, Name: fmt.Sprintf("case %d, %s", c.Number, c.Subject), Word: word, Reason: c.Reason, Output: c.Text, Elapsed: c.Elapsed})
+		}
+		return nil
+	})
+	sum.Tests = len(tests)
+	if f.page != nil {
+		f.page.Summary(sum)
+	}
+	for i, m := range mistakes {
+		if junit != nil {
+			junit.Add(report.JUnitCase{Suite: "mistakes in tests", Name: fmt.Sprint(i), Err: errors.New(m)})
+		}
+	}
+	if f.outline == nil || err != nil {
+		return err
+	}
+	f.outline.Summarise(sum)
+	f.outline.Errors = append(f.outline.Errors, mistakes...)
+	return s.Sightings(r.ID, func(g *store.Sighting) error {
+		id := sha256.Sum256([]byte(g.Subject + "\x00" + g.Operator + "\x00" + g.What))
+		word, _, _ := strings.Cut(g.What, " ")
+		again := fmt.Sprintf("plumb campaign findings %d", r.ID)
+		if g.Bundle != "" {
+			again = "plumb repro " + filepath.Base(g.Bundle)
+		}
+		f.outline.Finding(&report.OutlineFinding{
+			ID: hex.EncodeToString(id[:8]), Candidate: g.Subject, Signature: g.What, Kind: word, Operator: g.Operator, Tests: []string{g.Test}, Cases: g.Cases,
+			Reason: g.Reason, Program: g.Program, Proof: g.Proof, Bundle: g.Bundle,
+		}, again)
+		return nil
+	})
+}
+
+// fileOfTest is the file that a test's name begins with.
+func fileOfTest(test string) (file string, line int) {
+	if file, _, ok := strings.Cut(test, "::"); ok && strings.HasSuffix(file, ".py") {
+		return file, 0
+	}
+	return "", 0
+}
+
+func worstStored(c *store.Case) compare.Number {
+	if math.IsNaN(c.Worst) {
+		return 0
+	}
+	return compare.Number(c.Worst)
+}
+
+// ofStore counts a case and hands it to the page: one that failed with its program.
+func ofStore(p *page.Page, sum *report.Summary, c *store.Case) {
+	word, worst := verdict.Word(c.Word), float64(worstStored(c))
+	sum.Words[word]++
+	sum.Compared += c.Compared
+	switch {
+	case word == verdict.Aligned && worst > sum.Worst:
+		sum.Worst, sum.WorstAt = worst, fmt.Sprintf("%s case %d, %s", c.Test, c.Number, c.WorstAt)
+	case word == verdict.Unsupported:
+		sum.Lacking[report.Lack(c.Reason)]++
+	}
+	if word.IsFinding() {
+		if of, err := program.Parse(c.Program, c.Text); err == nil {
+			p.Record(&verdict.Record{
+				Test: c.Test, Index: c.Number, Candidate: c.Subject, Modes: []string{cmp.Or(c.Mode, backend.Eager)}, Program: of,
+				Verdict:   &verdict.Verdict{Word: word, Kind: verdict.Kind(c.Kind), Reason: c.Reason, Worst: compare.Number(worst)},
+				Reference: &backend.Outcome{Elapsed: c.Reference}, Outcome: &backend.Outcome{Elapsed: c.Elapsed},
+			})
+			return
+		}
+	}
+	p.Case(&page.Case{
+		Test: c.Test, Index: c.Number, ID: c.Program, Candidate: c.Subject, Word: word, Worst: worst, Took: c.Elapsed + c.Reference,
+		Operators: c.Operators, DTypes: strings.Fields(c.DTypes), Reason: c.Reason,
+	})
+}
