@@ -57,7 +57,7 @@ func TestCampaignExamples(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	var flags []string
-	for _, file := range []string{"campaign.go", "campaignserve.go", "campaignspec.go", "drawing.go", "subjects.go", "flags.go"} {
+	for _, file := range []string{"campaign.go", "campaignserve.go", "campaignspec.go", "drawing.go", "subjects.go", "flags.go", "storedfiles.go", "reportfiles.go"} {
 		source, err := os.ReadFile(filepath.Join(root, "cmd/command", file))
 		if err != nil {
 			t.Fatal(err)
