@@ -147,6 +147,11 @@ func (f *File) exported(module string) (starlark.StringDict, bool) {
 func importModule(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	name := string(args[0].(starlark.String))
 	noteOneFlow(t, name)
+	if len(args) > 1 && isForeign(name) {
+		if folder := nearFolder(t, name, string(args[1].(starlark.String))); folder != nil {
+			return folder, nil
+		}
+	}
 	return importedModule(t, name), nil
 }
 

@@ -184,3 +184,56 @@ func (l *nearLibrary) Attr(name string) (starlark.Value, error) {
 	}
 	return l.library.Attr(name)
 }
+
+// folder is a folder of modules beside the file, which an import of one of them binds.
+type folder struct {
+	name string // with dots
+	from string // the file
+	near *neighbours
+}
+
+func (d *folder) String() string        { return d.name }
+func (d *folder) Type() string          { return "module" }
+func (d *folder) Freeze()               {}
+func (d *folder) Truth() starlark.Bool  { return true }
+func (d *folder) Hash() (uint32, error) { return hashString(d.name) }
+func (d *folder) AttrNames() []string   { return nil }
+
+// Attr returns a module of the folder, or a folder in it.
+func (d *folder) Attr(name string) (starlark.Value, error) {
+	name = d.name + "." + name
+	if found := d.near.module(d.from, name); found != nil && found.err == nil {
+		return &nearLibrary{library{name: name, names: found.names}}, nil
+	}
+	if d.near.holds(name) {
+		return &folder{name, d.from, d.near}, nil
+	}
+	return foreign(name), nil
+}
+
+// holds reports whether a module was read that lies in a folder, however deep.
+func (n *neighbours) holds(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	within := "/" + strings.ReplaceAll(name, ".", "/") + "/"
+	for at, found := range n.files {
+		if found != nil && strings.Contains("/"+at, within) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearFolder is what "import a.b.c" binds to a where a is a folder; nil where it is none, or
+// the module is not there.
+func nearFolder(t *starlark.Thread, root, module string) starlark.Value {
+	d, ok := t.Local(drawKey).(*draw)
+	if !ok || root == module {
+		return nil
+	}
+	near := d.test.file.near
+	if near.module(d.test.file.Name, root) != nil || near.module(d.test.file.Name, module) == nil {
+		return nil
+	}
+	return &folder{root, d.test.file.Name, near}
+}

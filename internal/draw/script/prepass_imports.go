@@ -17,7 +17,7 @@ func dottedName(toks []token) (string, int) {
 	return b.String(), n
 }
 
-// importStmt turns "import a.b as c, d" into "c = __import__("a.b"); …".
+// importStmt turns "import a.b as c, d.e" into "c = __import__("a.b"); d = __import__("d", "d.e")".
 func (p *prepasser) importStmt(toks []token) *scanError {
 	var out []string
 	rest := toks[1:]
@@ -33,7 +33,11 @@ func (p *prepasser) importStmt(toks []token) *scanError {
 			rest = rest[2:]
 		} else {
 			root, _, _ := strings.Cut(module, ".")
-			out = append(out, fmt.Sprintf("%s = %s(%q)", root, fnImport, root))
+			args := fmt.Sprintf("%q", root)
+			if root != module && isForeign(root) {
+				args += fmt.Sprintf(", %q", module)
+			}
+			out = append(out, fmt.Sprintf("%s = %s(%s)", root, fnImport, args))
 		}
 		if len(rest) == 0 {
 			break
