@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"math/cmplx"
 	"path"
 	"slices"
 	"strings"
@@ -20,7 +23,9 @@ import (
 var subjectFiles embed.FS
 
 // subjectRow is a fault of another framework: operator, versions, kinds, and in
-// which calls: of a dtype, with an element that is at least or at most a number.
+// which calls: of a dtype, with an element that is at least or at most a number,
+// with a number that float32 does not hold; Shows is what the reference has at
+// the first element that differs.
 type subjectRow struct {
 	Operator string         `json:"operator"`
 	Versions string         `json:"versions"`
@@ -28,6 +33,8 @@ type subjectRow struct {
 	DType    string         `json:"dtype"`
 	Least    *float64       `json:"least"`
 	Most     *float64       `json:"most"`
+	Long     bool           `json:"long"`
+	Shows    string         `json:"shows"`
 	Reason   string         `json:"reason"`
 	Proof    string         `json:"proof"`
 }
@@ -100,7 +107,36 @@ func (r *subjectRow) fault() (f verdict.CandidateFault, err error) {
 			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return hasElement(&in, r.within) })
 		}
 	}
+	if r.Long {
+		if f.When != nil {
+			return f, errors.New("long beside least or most")
+		}
+		f.When = hasLongNumber
+	}
+	if r.Shows != "" {
+		if f.Shows = shown[r.Shows]; f.Shows == nil {
+			return f, fmt.Errorf("nothing shows %q", r.Shows)
+		}
+	}
 	return f, nil
+}
+
+// shown are the words of Shows.
+var shown = map[string]func(complex128) bool{
+	"infinity": cmplx.IsInf,
+	"nan":      cmplx.IsNaN,
+}
+
+// hasLongNumber reports a call with a number that float32 does not hold.
+func hasLongNumber(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(c.Args, isLong) || slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return isLong(k.Value) })
+	})
+}
+
+func isLong(v any) bool {
+	x, ok := v.(float64)
+	return ok && !math.IsNaN(x) && float64(float32(x)) != x
 }
 
 func (r *subjectRow) within(v float64) bool {

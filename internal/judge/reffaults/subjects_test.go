@@ -1,6 +1,7 @@
 package reffaults
 
 import (
+	"math"
 	"testing"
 
 	"plumb/internal/judge/verdict"
@@ -23,10 +24,33 @@ func TestReadSubject(t *testing.T) {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	for _, bad := range []string{`{`, `{"faults": [{"unheard": 1}]}`, `{"faults": [{"versions": "x 2"}]}`, `{"faults": [{"versions": "x", "dtype": "float65"}]}`} {
+	for _, bad := range []string{`{`, `{"faults": [{"unheard": 1}]}`, `{"faults": [{"versions": "x 2"}]}`, `{"faults": [{"versions": "x", "dtype": "float65"}]}`,
+		`{"faults": [{"versions": "x", "shows": "unheard"}]}`, `{"faults": [{"versions": "x", "long": true, "most": 1}]}`} {
 		if _, err := readSubject("x", []byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
 		}
+	}
+}
+
+// TestRowsAreNarrow: a row of numbers that float32 does not hold is of no other
+// call, and one of infinities of no finite element.
+func TestRowsAreNarrow(t *testing.T) {
+	fw, err := readSubject("x", []byte(`{"faults": [{"operator": "f", "versions": "x <2", "long": true, "shows": "infinity"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fw.Faults[0]
+	for number, want := range map[string]bool{"0.1": true, "0.5": false, "1e300": true, "2": false, `float("nan")`: false, "v": false} {
+		p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\nv = tensor((), torch.float64, [1.0])\nw = torch.div("+number+", v)\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.When(p); got != want {
+			t.Errorf("%s: %v", number, got)
+		}
+	}
+	if !f.Shows(complex(math.Inf(-1), 0)) || f.Shows(0.1) {
+		t.Error("an infinity is not told from a number")
 	}
 }
 
