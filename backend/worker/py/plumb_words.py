@@ -22,6 +22,10 @@ class Words:
         name = "int64" if self.dtype_name(t.dtype) in SUMMED else None
         return self.cast(t, self.dtype_name(dtype)) if dtype is not None else self.cast(t, name) if name else t
 
+    def shrinking(self, t, size):
+        """Returns a tensor in the dtype of its sums where another shape, or no dimension, has it summed."""
+        return t if len(size) and tuple(t.shape) == tuple(size) else self.summed(t)
+
     def axes(self, dim):
         """Returns the dimensions of a reduction: no list of them is all."""
         if dim is None or isinstance(dim, int):
