@@ -100,3 +100,20 @@ func TestCodeIsTold(t *testing.T) {
 		t.Errorf("%+v", w.Info())
 	}
 }
+
+// TestCotangentsOfHalves: numbers become a half type by way of float32, as in
+// PyTorch, with numpy and without: rounded at once this one would be -0.9995.
+func TestCotangentsOfHalves(t *testing.T) {
+	path, _, err := Find("numpy", "")
+	if err != nil {
+		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	cmd := exec.Command(path, "-c", `import struct, plumb_arrays, plumb_plain
+given = struct.pack("<d", -0.99975585936), "float16", 0, 1, (1,)
+print(plumb_arrays.cotangent(*given)[0], struct.unpack("<d", plumb_plain.cotangent(*given).data)[0])`)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=py", "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	if got := string(out); err != nil || got != "-1.0 -0.999755859375\n" {
+		t.Errorf("%v %s", err, got)
+	}
+}

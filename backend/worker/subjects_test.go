@@ -343,6 +343,29 @@ func TestNoTape(t *testing.T) {
 	}
 }
 
+// TestNumPyReadsAsPyTorch: what NumPy sums or solves otherwise is asked of it so that it means the same, or is a gap.
+func TestNumPyReadsAsPyTorch(t *testing.T) {
+	w := framework(t, "numpy", "numpy")
+	i, b, x := tensor.Of(tensor.I16, []int{2, 2}, []int16{1, 2, 3, 4}), tensor.Of(tensor.I16, []int{2}, []int16{1, 1}), f32([]int{2, 1, 1}, 1, 2)
+	for name, c := range map[string]struct {
+		call   *builder
+		status backend.Status
+		dtype  tensor.DType
+	}{
+		"summed alone":     {new(builder).in("i", i, false).call("y", "torch.einsum", "ij->i", program.Ref("i")), backend.OK, tensor.I64},
+		"a trace":          {new(builder).in("i", i, false).call("y", "torch.einsum", "ii", program.Ref("i")), backend.OK, tensor.I64},
+		"not summed":       {new(builder).in("i", i, false).call("y", "torch.einsum", "ij->ji", program.Ref("i")), backend.OK, tensor.I16},
+		"summed with more": {new(builder).in("i", i, false).in("b", b, false).call("y", "torch.einsum", "ij,j->i", program.Ref("i"), program.Ref("b")), backend.OK, tensor.I16},
+		"complex draws":    {new(builder).call("y", "torch.rand", int64(2)).kw("dtype", tensor.C64), backend.Unsupported, 0},
+		"vectors":          {new(builder).in("x", x, false).in("v", f32([]int{2, 1}, 3, 4), false).call("y", "torch.linalg.solve", program.Ref("x"), program.Ref("v")), backend.Unsupported, 0},
+	} {
+		out := run(t, w, c.call)
+		if out.Status != c.status || out.Status == backend.OK && last(out).DType() != c.dtype {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
 // TestOneTensorTwice: results of one captured program that are the same tensor are differentiated together.
 func TestOneTensorTwice(t *testing.T) {
 	w, err := framework(t, "paddle", "paddle").In("to_static")

@@ -20,6 +20,8 @@ var missingKernel = []string{
 	"_cpu not implemented for ",
 	" is not implemented for half on CPU",
 	"Low precision dtypes not supported",
+	": Expected floating point type for result tensor, but got: Complex",
+	"This function was deprecated since version ",
 	"does not support automatic differentiation for outputs with complex dtype",
 	"is not differentiable with respect to argument '",
 	" to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type",

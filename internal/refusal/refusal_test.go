@@ -19,6 +19,8 @@ func TestClassify(t *testing.T) {
 		{"NotImplementedError", "the derivative for 'target' is not implemented", true},
 		{"RuntimeError", "lerp is not differentiable with respect to argument 'x'", true},
 		{"TypeError", `"exp_vml_cpu" not implemented for 'Half'`, false},
+		{"RuntimeError", "logsumexp(): Expected floating point type for result tensor, but got: ComplexFloat", true},
+		{"RuntimeError", "This function was deprecated since version 1.9 and is now removed. `torch.cholesky` is deprecated", true},
 		{"RuntimeError", "The size of tensor a (2) must match the size of tensor b (3)", false},
 	} {
 		o := &backend.Outcome{Status: backend.Raised, Class: c.class, Message: c.message}

@@ -3,6 +3,7 @@ bfloat16, which numpy lacks, have the dtype float32.
 """
 
 import numpy as np
+from plumb_names import HALF
 
 FEATURES = {"numpy": np.__version__}
 
@@ -41,6 +42,8 @@ def write(memory, name, array):
 def cotangent(memory, name, offset, n, shape):
     """Returns a cotangent in a dtype: a stream of n numbers, or ones without an offset."""
     stream = np.ones(n) if offset is None else np.frombuffer(memory, np.float64, n, offset)
+    if name in HALF:
+        stream = stream.astype(np.float32)
     if name.startswith("complex"):
         stream = stream.view(np.complex128) if offset is not None else stream[::2]
     return stream.astype(dtype_of(name)).reshape(shape)

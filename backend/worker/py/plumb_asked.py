@@ -3,6 +3,7 @@ are made once more, as a function of the leaves, which the framework differentia
 """
 
 import functools
+from time import monotonic
 
 import plumb_table
 from plumb_names import Unsupported
@@ -10,6 +11,7 @@ from plumb_table import Module
 
 PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MOST = 5000  # calls that are made once more, over all gradients of a program
+LONGEST = 25  # seconds from the first of these on: what is later would end at the time limit of a case
 CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16"}  # methods of modules
 READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
 TOLD = ("getattr", "Tensor.retain_grad", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
@@ -98,6 +100,7 @@ class Asked:
     """The part of a case in which a program asks for gradients."""
 
     again = 0  # calls that were made once more
+    first = 0  # when they began
 
     def asks(self, env, at, call):
         """Makes a call about gradients; tells whether it is one."""
@@ -416,7 +419,8 @@ class Asked:
             if tuple(w.shape) != lead + tuple(env.values[k].shape):
                 raise RuntimeError("Mismatch in shape: grad_output[0] has a shape of %s and output[0] has a shape of %s." % (tuple(w.shape), tuple(env.values[k].shape)))
         self.again += at * lead[0] if batched else at
-        if self.again > MOST:
+        self.first = self.first or monotonic()
+        if self.again > MOST or monotonic() - self.first > LONGEST:
             raise Unsupported("no gradients of so many calls made once more")
         inputs, states, variables, found_by, call = *self.origin, self.variables, self.found_by, self.call
 

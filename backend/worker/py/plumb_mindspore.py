@@ -8,6 +8,7 @@ os.environ.setdefault("GLOG_v", "3")  # errors alone
 import mindspore
 import numpy as np
 import plumb_subject
+from mindspore.common.api import _pynative_executor
 from plumb_names import DTYPES, Unsupported
 
 mindspore.set_context(mode=mindspore.PYNATIVE_MODE, pynative_synchronize=True)
@@ -67,6 +68,9 @@ class MindSpore(plumb_subject.Adapter):
         self.depth += 1
         try:
             return mindspore.ops.GradOperation(get_all=True, sens_param=True)(lambda *v: tuple(f(*v)))(*leaves, tuple(cotangents))
+        except BaseException:
+            _pynative_executor.clear_res()  # what has failed is still recorded, and no number indexes a tensor beside it
+            raise
         finally:
             self.depth -= 1
 
@@ -86,7 +90,13 @@ class MindSpore(plumb_subject.Adapter):
         return v
 
     def literal(self, data, dtype):
-        return mindspore.Tensor(np.array(data), dtype=dtype)
+        return mindspore.Tensor(np.array(self.plain(data)), dtype=dtype)
+
+    def plain(self, data):
+        """Returns nested lists with numbers in the place of tensors of one element."""
+        if self.is_tensor(data):
+            return data.asnumpy()
+        return [v.asnumpy().item() if self.is_tensor(v) and v.size == 1 else self.plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
     def size(self, t):
         return t.size

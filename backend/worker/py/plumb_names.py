@@ -3,6 +3,7 @@
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
           "float32", "float64", "complex64", "complex128")
+HALF = ("float16", "bfloat16")  # to which PyTorch rounds numbers by way of float32
 
 
 class Refusal(Exception):

@@ -1,4 +1,4 @@
-"""numpy, forward only: its functions are in numpy.json."""
+"""numpy, and scipy where it is there, forward only: its functions are in numpy.json."""
 
 import numpy as np
 import plumb_subject
@@ -14,12 +14,22 @@ class Packages:
     numpy = np
 
 
+try:
+    import scipy.linalg
+    import scipy.special
+except ImportError:
+    scipy = None
+else:
+    Packages.scipy = scipy
+
+
 class Numpy(plumb_subject.Adapter):
     name, version = "numpy", np.__version__
     root, tensor_class = Packages, np.ndarray
     own = functional = True
     gradients = "program"
     table = plumb_subject.table("numpy.json")
+    absent = () if scipy else ("scipy",)  # packages that its table has calls of
     random = np.random.RandomState()
     trapezoid = staticmethod(getattr(np, "trapezoid", None) or np.trapz)  # its name in 2.0 and before
 
@@ -63,6 +73,12 @@ class Numpy(plumb_subject.Adapter):
         # Beside arrays without dimensions, numbers would choose the dtype.
         dtype = self.dtype(plumb_table.promoted(self, values))
         return [None if v is None else np.asarray(v, dtype) for v in values]
+
+    def drawn(self, values, dtype):
+        """Returns what was drawn in a dtype: of complex numbers NumPy draws none."""
+        if np.dtype(dtype).kind == "c":
+            raise Unsupported("numpy draws no complex numbers")
+        return np.asarray(values).astype(dtype)
 
     def of_dtype(self, v, dtype):
         return np.asarray(v).astype(dtype)

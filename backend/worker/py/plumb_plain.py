@@ -6,7 +6,7 @@ import itertools
 import math
 import struct
 
-from plumb_names import Unsupported
+from plumb_names import HALF, Unsupported
 
 FEATURES = {}
 FORMATS = {"bool": "?", "uint8": "B", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "bfloat16": "H",
@@ -63,4 +63,6 @@ def cotangent(memory, name, offset, n, shape):
     if name.startswith("complex"):
         raise Unsupported("no complex numbers without numpy")
     data = struct.pack("<d", 1) * n if offset is None else bytes(memory[offset:offset + 8 * n])
+    if name in HALF:
+        data = struct.pack("<%dd" % n, *struct.unpack("<%df" % n, struct.pack("<%df" % n, *struct.unpack("<%dd" % n, data))))
     return Elements("float64", shape, data)

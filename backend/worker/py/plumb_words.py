@@ -1,5 +1,6 @@
 """What the calls of a table use, as self.NAME: parts of what PyTorch's arguments mean."""
 
+import collections
 import math
 
 from plumb_names import Unsupported
@@ -21,6 +22,10 @@ class Words:
         name = "int64" if self.dtype_name(t.dtype) in SUMMED else None
         return self.cast(t, self.dtype_name(dtype)) if dtype is not None else self.cast(t, name) if name else t
 
+    def shrinking(self, t, size):
+        """Returns a tensor in the dtype of its sums where another shape, or no dimension, has it summed."""
+        return t if len(size) and tuple(t.shape) == tuple(size) else self.summed(t)
+
     def axes(self, dim):
         """Returns the dimensions of a reduction: no list of them is all."""
         if dim is None or isinstance(dim, int):
@@ -37,6 +42,27 @@ class Words:
         if len(v) != n:
             raise Unsupported("an argument of %d dimensions, not of %d" % (len(v), n))
         return tuple(v)
+
+    def contracted(self, equation, operands):
+        """Returns operands of einsum: PyTorch sums what one of them alone has in the dtype of sums, and the rest with it."""
+        read, arrow, result = equation.replace(" ", "").partition("->")
+        kept = result if arrow else "".join(c for c in read if read.count(c) == 1)
+        having = collections.Counter()  # operands by the letters of which they have more than one entry
+        for part, t in zip(read.split(","), operands):
+            first, _, last = part.partition("...")
+            having.update(c for c, n in {**dict(zip(first, t.shape)), **dict(zip(last[::-1], t.shape[::-1]))}.items() if (n > 1 or len(operands) == 1) and c not in kept)
+        alone = 1 in having.values() and all(n for t in operands for n in t.shape)
+        return [self.summed(v) for v in operands] if alone else operands
+
+    def right(self, a, b):
+        """Returns the right side of equations: where PyTorch has a vector of each, NumPy has one matrix for all."""
+        if len(a.shape) > 2 and tuple(b.shape) == tuple(a.shape[:-1]):
+            raise Unsupported("%s reads vectors as a matrix" % self.name)
+        return b
+
+    def thin(self, u, s, vh):
+        """Returns singular vectors as svd.thin does, whose last are columns."""
+        return u, s, vh.swapaxes(-1, -2).conj()
 
     def listed(self, v):
         return [v] if isinstance(v, int) else v

@@ -26,7 +26,7 @@ def missing(adapter, ident, entry):
     found += [type(n).__name__ for n in ast.walk(entry.tree) if not isinstance(n, plumb_table.KINDS)]
     for path in paths(entry.tree):
         head = path.partition(".")[0]
-        if head in params or path in DTYPES:
+        if head in params or path in DTYPES or head in getattr(adapter, "absent", ()):
             continue
         try:
             operator.attrgetter(path[5:])(adapter) if head == "self" else adapter.member(path)

@@ -381,8 +381,8 @@ func lenientIf(target string, when func(*program.Program) bool, reason, proof st
 	return f
 }
 
-// unsignedZero are odd functions that give +0 at -0.
-var unsignedZero = each([]string{"i1", "i1e"}, func(target string) verdict.KnownFault {
+// unsignedZero are odd functions that give +0 at -0, and one that gives -0 at +0.
+var unsignedZero = append(each([]string{"i1", "i1e"}, func(target string) verdict.KnownFault {
 	return verdict.KnownFault{
 		Reference: "torch",
 		Target:    target,
@@ -391,6 +391,16 @@ var unsignedZero = each([]string{"i1", "i1e"}, func(target string) verdict.Known
 		Reason:    "the odd function gives +0 at -0: it takes |x| and asks whether x < 0; I1(-x) = -I1(x), and IEEE 754-2019 §9.2.1 keeps the sign of zero for odd functions",
 		Proof:     of(target, `not torch.special.TARGET(torch.tensor(-0.)).signbit().item()`),
 	}
+}), verdict.KnownFault{
+	Reference: "torch",
+	Target:    "leaky_relu",
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
+	Rule:      compare.NonFinite,
+	When: func(p *program.Program) bool {
+		return numberOr(argument(p, 1, "negative_slope"), 0) < 0 && anyElement(p, 0, func(v float64) bool { return v == 0 && !math.Signbit(v) })
+	},
+	Reason: "with a negative slope +0 becomes -0: max(0, x) + slope * min(0, x), its definition, is +0 there",
+	Proof:  `F.leaky_relu(torch.tensor(0.), -0.5).signbit().item()`,
 })
 
 // negativeZero reports an input with an element -0.

@@ -2,9 +2,13 @@ package reffaults
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"math/cmplx"
 	"path"
 	"slices"
 	"strings"
@@ -20,7 +24,9 @@ import (
 var subjectFiles embed.FS
 
 // subjectRow is a fault of another framework: operator, versions, kinds, and in
-// which calls: of a dtype, with an element that is at least or at most a number.
+// which calls: of a dtype, with an element that is at least or at most a number,
+// with a number that float32 does not hold, whose text has one of some parts;
+// Shows is what the reference has at the first element that differs.
 type subjectRow struct {
 	Operator string         `json:"operator"`
 	Versions string         `json:"versions"`
@@ -28,6 +34,9 @@ type subjectRow struct {
 	DType    string         `json:"dtype"`
 	Least    *float64       `json:"least"`
 	Most     *float64       `json:"most"`
+	Long     bool           `json:"long"`
+	Text     []string       `json:"text"`
+	Shows    string         `json:"shows"`
 	Reason   string         `json:"reason"`
 	Proof    string         `json:"proof"`
 }
@@ -65,6 +74,7 @@ func readSubjects() (all []Framework) {
 
 func readSubject(name string, text []byte) (Framework, error) {
 	var file struct {
+		Name   string       `json:"name"` // where it is not that of the file
 		Module string       `json:"module"`
 		Setup  string       `json:"setup"`
 		Faults []subjectRow `json:"faults"`
@@ -74,7 +84,7 @@ func readSubject(name string, text []byte) (Framework, error) {
 	if err := d.Decode(&file); err != nil {
 		return Framework{}, fmt.Errorf("faults of %s: %w", name, err)
 	}
-	fw := Framework{Name: name, Module: file.Module, Setup: file.Setup}
+	fw := Framework{Name: cmp.Or(file.Name, name), Module: file.Module, Setup: file.Setup}
 	for _, r := range file.Faults {
 		f, err := r.fault()
 		if err != nil {
@@ -100,7 +110,49 @@ func (r *subjectRow) fault() (f verdict.CandidateFault, err error) {
 			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return hasElement(&in, r.within) })
 		}
 	}
+	if r.Long {
+		if f.When != nil {
+			return f, errors.New("long beside least or most")
+		}
+		f.When = hasLongNumber
+	}
+	if r.Text != nil {
+		if f.When != nil {
+			return f, errors.New("text beside least, most or long")
+		}
+		f.When = r.hasText
+	}
+	if r.Shows != "" {
+		if f.Shows = shown[r.Shows]; f.Shows == nil {
+			return f, fmt.Errorf("nothing shows %q", r.Shows)
+		}
+	}
 	return f, nil
+}
+
+// hasText reports a call whose text has one of the row's parts.
+func (r *subjectRow) hasText(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(r.Text, func(part string) bool { return strings.Contains(c.String(), part) })
+	})
+}
+
+// shown are the words of Shows.
+var shown = map[string]func(complex128) bool{
+	"infinity": cmplx.IsInf,
+	"nan":      cmplx.IsNaN,
+}
+
+// hasLongNumber reports a call with a number that float32 does not hold.
+func hasLongNumber(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(c.Args, isLong) || slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return isLong(k.Value) })
+	})
+}
+
+func isLong(v any) bool {
+	x, ok := v.(float64)
+	return ok && !math.IsNaN(x) && float64(float32(x)) != x
 }
 
 func (r *subjectRow) within(v float64) bool {

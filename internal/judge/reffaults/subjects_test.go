@@ -1,9 +1,11 @@
 package reffaults
 
 import (
+	"math"
 	"testing"
 
 	"plumb/internal/judge/verdict"
+	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
 )
@@ -23,19 +25,61 @@ func TestReadSubject(t *testing.T) {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	for _, bad := range []string{`{`, `{"faults": [{"unheard": 1}]}`, `{"faults": [{"versions": "x 2"}]}`, `{"faults": [{"versions": "x", "dtype": "float65"}]}`} {
+	for _, bad := range []string{`{`, `{"faults": [{"unheard": 1}]}`, `{"faults": [{"versions": "x 2"}]}`, `{"faults": [{"versions": "x", "dtype": "float65"}]}`,
+		`{"faults": [{"versions": "x", "shows": "unheard"}]}`, `{"faults": [{"versions": "x", "long": true, "most": 1}]}`,
+		`{"faults": [{"versions": "x", "long": true, "text": ["y"]}]}`} {
 		if _, err := readSubject("x", []byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
 		}
 	}
 }
 
+// TestRowsAreNarrow: a row of numbers that float32 does not hold is of no other
+// call, and one of infinities of no finite element.
+func TestRowsAreNarrow(t *testing.T) {
+	fw, err := readSubject("x", []byte(`{"faults": [{"operator": "f", "versions": "x <2", "long": true, "shows": "infinity"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fw.Faults[0]
+	for number, want := range map[string]bool{"0.1": true, "0.5": false, "1e300": true, "2": false, `float("nan")`: false, "v": false} {
+		p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\nv = tensor((), torch.float64, [1.0])\nw = torch.div("+number+", v)\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.When(p); got != want {
+			t.Errorf("%s: %v", number, got)
+		}
+	}
+	if !f.Shows(complex(math.Inf(-1), 0)) || f.Shows(0.1) {
+		t.Error("an infinity is not told from a number")
+	}
+	fw, err = readSubject("onnx-x", []byte(`{"name": "onnx:x", "faults": [{"operator": "f", "versions": "onnx:x", "text": ["training=True"]}]}`))
+	if err != nil || fw.Name != "onnx:x" {
+		t.Fatal(fw, err)
+	}
+	for text, want := range map[string]bool{"training=True": true, "training=False": false} {
+		p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\nv = tensor((1, 1), torch.float64, [1.0])\nw = torch.nn.functional.batch_norm(v, None, None, "+text+")\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fw.Faults[0].When(p); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
 // TestSubjectsNameFunctions: a row's operator is the last part of a public name,
-// by which calls are known; an id such as linalg_pinv is none.
+// of a function or a module, by which calls are known; an id such as linalg_pinv is none.
 func TestSubjectsNameFunctions(t *testing.T) {
 	known := map[string]bool{}
 	for _, d := range ops.Table().Defs() {
 		for _, name := range d.Names {
+			known[verdict.OperatorName(name)] = true
+		}
+	}
+	for _, m := range nn.All() {
+		for _, name := range m.Names {
 			known[verdict.OperatorName(name)] = true
 		}
 	}

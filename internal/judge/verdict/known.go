@@ -48,7 +48,7 @@ type CandidateFault struct {
 // Excused returns the verdict, or Known in its place where a fault of the
 // candidate explains it.
 func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
-	if v.Word != Misaligned || v.Where == nil || len(faults) == 0 {
+	if len(faults) == 0 || v.Word != Crash && (v.Word != Misaligned || v.Where == nil) {
 		return v
 	}
 	j := newJudge(p, ref, ref, Policy{})
@@ -56,13 +56,28 @@ func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate bac
 	is := candidate.Name + " " + candidate.Version
 	for i := range faults {
 		f := &faults[i]
-		if (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && f.explains(j, v.Where) && f.concerns(is) {
+		explains := f.explains
+		if v.Word == Crash {
+			explains = f.crashes
+		}
+		if (len(f.Modes) == 0 || slices.Contains(f.Modes, candidate.Own())) && explains(j, v.Where) && f.concerns(is) {
 			known := *v
 			known.Word, known.Reason = Known, fmt.Sprintf("%s (%s %s); %s", f.Reason, f.Reference, candidate.Own(), v.Reason)
 			return &known
 		}
 	}
 	return v
+}
+
+// crashes reports whether the fault is a crash of the call in which the candidate
+// ended, whose name its message has: a place of it there is none.
+func (f *KnownFault) crashes(j *judge, _ *Where) bool {
+	if j.v.Candidate == nil || j.v.OfReference || !slices.Contains(f.Kinds, Crashes) {
+		return false
+	}
+	line, _, _ := strings.Cut(j.v.Candidate.Message, "\n")
+	_, target, named := strings.Cut(line, " in ")
+	return named && sameOperator(target, f.Target) && (f.When == nil || f.When(j.p))
 }
 
 // known returns the fault that explains the verdict; nil when none does. It

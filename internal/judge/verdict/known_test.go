@@ -108,3 +108,31 @@ func TestFaultsOfRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownCrash: a crash is known where a fault of the candidate is one of the
+// call that its message names.
+func TestKnownCrash(t *testing.T) {
+	p := callOf("torch.index_select", literal(1))
+	crash := func(message string) *verdict.Verdict {
+		return &verdict.Verdict{Word: verdict.Crash, Candidate: &verdict.Side{Status: backend.Crashed, Class: "SIGFPE", Message: message}}
+	}
+	faults := []verdict.CandidateFault{{KnownFault: verdict.KnownFault{Reference: "onnx:x", Target: "index_select", Kinds: []verdict.Kind{verdict.Crashes}}}}
+	ofReference := crash("ended by SIGFPE in torch.index_select")
+	ofReference.OfReference = true
+	for name, c := range map[string]struct {
+		v    *verdict.Verdict
+		is   string
+		want verdict.Word
+	}{
+		"the call":         {crash("ended by SIGFPE in torch.index_select\nstack"), "onnx:x", verdict.Known},
+		"another call":     {crash("ended by SIGFPE in torch.add\nof the index in torch.index_select"), "onnx:x", verdict.Crash},
+		"no call":          {crash("ended by SIGFPE"), "onnx:x", verdict.Crash},
+		"another subject":  {crash("ended by SIGFPE in torch.index_select"), "onnx:y", verdict.Crash},
+		"of the reference": {ofReference, "onnx:x", verdict.Crash},
+	} {
+		ref := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 1)}}}
+		if got := verdict.Excused(c.v, p, ref, backend.Info{Name: c.is}, faults).Word; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -79,6 +79,7 @@ type Kind string
 const (
 	Exception    Kind = "exception"
 	RequiresGrad Kind = "requires_grad"
+	Crashes      Kind = "crash" // of faults that are known
 )
 
 // Where is the place of a comparison in a program.
