@@ -26,7 +26,8 @@ var subjectFiles embed.FS
 // subjectRow is a fault of another framework: operator, versions, kinds, and in
 // which calls: of a dtype, with an element that is at least or at most a number,
 // with a number that float32 does not hold, whose text has one of some parts;
-// Shows is what the reference has at the first element that differs.
+// Shows is what the reference has at the first element that differs, Signal that by which a
+// candidate ends that crashes.
 type subjectRow struct {
 	Operator string         `json:"operator"`
 	Versions string         `json:"versions"`
@@ -37,6 +38,7 @@ type subjectRow struct {
 	Long     bool           `json:"long"`
 	Text     []string       `json:"text"`
 	Shows    string         `json:"shows"`
+	Signal   string         `json:"signal"`
 	Reason   string         `json:"reason"`
 	Proof    string         `json:"proof"`
 }
@@ -96,7 +98,7 @@ func readSubject(name string, text []byte) (Framework, error) {
 }
 
 func (r *subjectRow) fault() (f verdict.CandidateFault, err error) {
-	f.KnownFault = verdict.KnownFault{Reference: r.Versions, Target: r.Operator, Kinds: r.Kinds, Reason: r.Reason, Proof: r.Proof}
+	f.KnownFault = verdict.KnownFault{Reference: r.Versions, Target: r.Operator, Kinds: r.Kinds, Signal: r.Signal, Reason: r.Reason, Proof: r.Proof}
 	if _, err := verdict.ParseVersions(r.Versions); err != nil {
 		return f, err
 	}
@@ -141,6 +143,7 @@ func (r *subjectRow) hasText(p *program.Program) bool {
 var shown = map[string]func(complex128) bool{
 	"infinity": cmplx.IsInf,
 	"nan":      cmplx.IsNaN,
+	"small":    func(v complex128) bool { return cmplx.Abs(v) < 1e-3 },
 }
 
 // hasLongNumber reports a call with a number that float32 does not hold.

@@ -25,6 +25,8 @@ type KnownFault struct {
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
 	Shows func(reference complex128) bool
+	// Signal, where set, is that by which the candidate ends, for a crash.
+	Signal string
 	// Ends, where set, is how the reference ends where one side alone raises.
 	Ends backend.Status
 	// Rule, where set, is the rule of comparison that is broken.
@@ -77,7 +79,7 @@ func (f *KnownFault) crashes(j *judge, _ *Where) bool {
 	}
 	line, _, _ := strings.Cut(j.v.Candidate.Message, "\n")
 	_, target, named := strings.Cut(line, " in ")
-	return named && sameOperator(target, f.Target) && (f.When == nil || f.When(j.p))
+	return named && (f.Signal == "" || f.Signal == j.v.Candidate.Class) && sameOperator(target, f.Target) && (f.When == nil || f.When(j.p))
 }
 
 // known returns the fault that explains the verdict; nil when none does. It

@@ -116,7 +116,9 @@ func TestKnownCrash(t *testing.T) {
 	crash := func(message string) *verdict.Verdict {
 		return &verdict.Verdict{Word: verdict.Crash, Candidate: &verdict.Side{Status: backend.Crashed, Class: "SIGFPE", Message: message}}
 	}
-	faults := []verdict.CandidateFault{{KnownFault: verdict.KnownFault{Reference: "onnx:x", Target: "index_select", Kinds: []verdict.Kind{verdict.Crashes}}}}
+	faults := []verdict.CandidateFault{{KnownFault: verdict.KnownFault{Reference: "onnx:x", Target: "index_select", Kinds: []verdict.Kind{verdict.Crashes}, Signal: "SIGFPE"}}}
+	other := crash("ended by SIGSEGV in torch.index_select")
+	other.Candidate.Class = "SIGSEGV"
 	ofReference := crash("ended by SIGFPE in torch.index_select")
 	ofReference.OfReference = true
 	for name, c := range map[string]struct {
@@ -126,6 +128,7 @@ func TestKnownCrash(t *testing.T) {
 	}{
 		"the call":         {crash("ended by SIGFPE in torch.index_select\nstack"), "onnx:x", verdict.Known},
 		"another call":     {crash("ended by SIGFPE in torch.add\nof the index in torch.index_select"), "onnx:x", verdict.Crash},
+		"another signal":   {other, "onnx:x", verdict.Crash},
 		"no call":          {crash("ended by SIGFPE"), "onnx:x", verdict.Crash},
 		"another subject":  {crash("ended by SIGFPE in torch.index_select"), "onnx:y", verdict.Crash},
 		"of the reference": {ofReference, "onnx:x", verdict.Crash},
