@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -199,10 +200,23 @@ func importName(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error)
 		if own := nearModule(t, strings.TrimSuffix(module, ".")+"."+name); own != nil {
 			return own, nil
 		}
+		if v := forked(t, module)[name]; v != nil {
+			return v, nil
+		}
 	}
 	v, err := of.(starlark.HasAttrs).Attr(name)
 	if v == nil && err == nil {
 		err = fmt.Errorf("%s has no name %s", module, name)
 	}
 	return v, err
+}
+
+// forked are the names of a module that nobody has and that a file imports autotest from: a
+// fork of AutoTest, whose words are the same; nil for another module.
+func forked(t *starlark.Thread, module string) starlark.StringDict {
+	d, ok := t.Local(drawKey).(*draw)
+	if !ok || !slices.Contains(d.test.file.out.imports, module+".autotest") {
+		return nil
+	}
+	return automatedNames()
 }

@@ -40,6 +40,8 @@ func TestModulesBesideTests(t *testing.T) {
 		"dotted":      {"import a.helper, a.all", "return a.helper.twice(x) + a.all.SIZE", "torch.add operator.add"},
 		"deep":        {"import top.a.helper", "return top.a.helper.twice(x)", "torch.add"},
 		"dotted, not": {"import a.nowhere", "return a.nowhere.f(x)", "a is not available in test files"},
+		"a fork":      {"from mine.testing import random, autotest, torch as t", "return t.relu(x) + random(1, 2).to(int)", "torch.relu operator.add"},
+		"no fork":     {"from mine.testing import random", "return x + random(1, 2).to(int)", "mine is not available in test files"},
 		"within":      {"", "from helper import twice\n    return twice(x)", "torch.add"},
 		"class":       {"from common import Layer", "return Layer()(x)", "torch.tanh"},
 		"hidden":      {"from common import *", "return x + _hidden", "undefined: _hidden"},
