@@ -47,7 +47,6 @@ type campaignRun struct {
 	incremental bool
 	budget      ledger.Budget
 	json, quiet bool
-	bundled     bool // some findings have bundles
 	files       storedFiles
 }
 
@@ -427,8 +426,15 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 	if run, rerr := db.Run(fmt.Sprint(c.ID)); err == nil {
 		err = cmp.Or(rerr, r.files.write(db, run, true, res.Errors, r.err))
 	}
-	if code == exitFindings && !r.bundled {
-		r.say("next: plumb campaign findings %d", c.ID)
+	next := fmt.Sprintf("plumb campaign findings %d", c.ID)
+	_ = db.Sightings(c.ID, func(f *store.Sighting) error { // the advice is not worth an error
+		if f.Bundle != "" {
+			next = "plumb repro " + filepath.Base(f.Bundle)
+		}
+		return nil
+	})
+	if code == exitFindings {
+		r.say("next: %s", next)
 	}
 	switch {
 	case err != nil:

@@ -178,7 +178,7 @@ func judgedCampaign(t *testing.T) (*store.Store, *store.Campaign, *ledger.Ledger
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	c := &store.Campaign{Name: "x", Run: store.Run{Subjects: []store.Subject{{Name: "native", Version: "native 1"}}}}
+	c := &store.Campaign{Name: "x", Run: store.Run{Started: time.Now(), Subjects: []store.Subject{{Name: "native", Version: "native 1"}}}}
 	if err := db.NewCampaign(c, []store.Part{{Test: "t", Subject: "native", Depends: []byte("1"), Wanted: 2, Fixed: true}}); err != nil {
 		t.Fatal(err)
 	}
@@ -261,5 +261,17 @@ func TestChangedSubjects(t *testing.T) {
 	}
 	if err := newPlan().sameSubjects(t.Context(), c, &spec{}); err == nil || !strings.Contains(err.Error(), "was begun with native as native 1, then native 2") {
 		t.Errorf("%+v: %v", c.Subjects, err)
+	}
+}
+
+// TestFleetKeyStays: workers know a campaign whose coordinator was started again.
+func TestFleetKeyStays(t *testing.T) {
+	db, c, _ := judgedCampaign(t)
+	again, err := db.Campaign("x")
+	if err != nil || fleetKey(again) != fleetKey(c) {
+		t.Errorf("%s, then %s, %v", fleetKey(c), fleetKey(again), err)
+	}
+	if c.Started = c.Started.Add(time.Millisecond); fleetKey(again) == fleetKey(c) {
+		t.Error("another campaign has the same key")
 	}
 }

@@ -82,7 +82,6 @@ func (b *bundler) keep(of fleet.Bundle, take func(io.Writer) error) error {
 	if err := read.Extract(dir); err != nil {
 		return err
 	}
-	b.bundled = true
 	b.say("%s: %s; plumb repro %s", b.names[of.Finding], plain(read.Title()), read.ID())
 	return b.books.Bundle(of.Finding, dir, of.Proof)
 }

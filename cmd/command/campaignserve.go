@@ -216,10 +216,9 @@ func (s *campaignServe) coordinate(ctx context.Context, db *store.Store, books *
 	if err != nil {
 		return &exitError{exitFault, err}
 	}
-	sum := sha256.Sum256(append([]byte(c.Started.String()), c.Spec...))
 	co := &fleet.Coordinator{
-		Books: books, Key: fmt.Sprintf("%d-%x", c.ID, sum[:6]), Plumb: thisPlumb(), Pins: pins, Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
-		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{}, Versions: versions, Reference: sp.Reference, Fixed: fixing(books, c, s.say),
+		Books: books, Key: fleetKey(c), Plumb: thisPlumb(), Pins: pins, Spec: c.Spec, Subjects: sp.Candidates, Needs: sp.Tags,
+		Lease: s.lease, Log: s.say, Counted: s.progress(books), Files: map[string]string{}, Versions: versions, Reference: sp.Reference, Fixed: fixing(books, c, s.say), Again: s.again != "",
 	}
 	if s.bundles > 0 {
 		b := &bundler{campaignServe: s, db: db, books: books, run: c.ID, names: map[int64]string{}}
@@ -231,6 +230,13 @@ func (s *campaignServe) coordinate(ctx context.Context, db *store.Store, books *
 	s.say("campaign %d%s: %s are judged, seed %d; plumb worker --join %s --subjects %s", c.ID, named(c.Name), books.Standing(), sp.Seed, url,
 		strings.Join(sp.brought(), ","))
 	return co.Run(ctx, url, by)
+}
+
+// fleetKey tells a campaign from any other that a server has or had: it stays as it is when
+// the coordinator is started again.
+func fleetKey(c *store.Campaign) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", c.Started.UnixMilli(), c.Spec))
+	return fmt.Sprintf("%d-%x", c.ID, sum[:6])
 }
 
 // fixing keeps the versions that workers have of a campaign's subjects.

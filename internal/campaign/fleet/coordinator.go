@@ -33,6 +33,7 @@ type Coordinator struct {
 	Fixed     func(subject, version string)
 	Needs     map[string][]string // tags of the machine, by subject
 	Lease     time.Duration
+	Again     bool // workers may be waiting for it since it was killed
 	Log       func(format string, args ...any)
 	// Counted is called after results have been written.
 	Counted func()
@@ -454,7 +455,7 @@ func (c *Coordinator) greet(worker string, told bool) {
 // farewell tells workers that it is over, and removes the streams.
 func (c *Coordinator) farewell(ctx context.Context) error {
 	close(c.ended)
-	for began := time.Now(); c.untold() && time.Since(began) < linger && ctx.Err() == nil; {
+	for began := time.Now(); (c.untold() || c.Again && time.Since(began) < linger/2) && time.Since(began) < linger && ctx.Err() == nil; {
 		time.Sleep(50 * time.Millisecond)
 	}
 	_ = c.conn.Flush() // the last answers

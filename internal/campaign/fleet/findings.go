@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -191,25 +192,22 @@ func (w *Worker) Finding(ctx context.Context) (*Finding, error) {
 	return nil, nil
 }
 
-// Bundle hands on what became of a finding, with the bundle as a zip file; "" for none.
+// Bundle hands on what became of a finding, with the bundle as a zip file; "" for none. It
+// waits for a coordinator that is away.
 func (w *Worker) Bundle(ctx context.Context, b Bundle, zip string) error {
-	if zip != "" {
-		if err := keepFile(ctx, w.bucket, b.Zip, zip); err != nil {
-			return err
-		}
-	}
 	text, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
 	for {
-		asked, cancel := context.WithTimeout(ctx, time.Minute)
-		_, err := w.conn.RequestWithContext(asked, bundleSubject(w.key), text)
-		cancel()
+		err := w.tryBundle(ctx, b.Zip, zip, text)
 		if err == nil {
 			w.heard()
 			w.release(claim{finding: true, n: b.Finding})
 			return nil
+		}
+		if w.conn.IsConnected() && !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, context.DeadlineExceeded) {
+			return err
 		}
 		if w.silence() > w.GiveUp {
 			return fmt.Errorf("no coordinator has answered for %s", w.GiveUp)
@@ -218,4 +216,16 @@ func (w *Worker) Bundle(ctx context.Context, b Bundle, zip string) error {
 			return err
 		}
 	}
+}
+
+func (w *Worker) tryBundle(ctx context.Context, digest, zip string, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if zip != "" {
+		if err := keepFile(ctx, w.bucket, digest, zip); err != nil {
+			return err
+		}
+	}
+	_, err := w.conn.RequestWithContext(ctx, bundleSubject(w.key), text)
+	return err
 }
