@@ -14,6 +14,12 @@ func TestMemoryOfKernels(t *testing.T) {
 	runKernels(t, "room.py", "torch")
 }
 
+// TestLaunchesThatDoNothing: zeros are what a product has that leaves out blocks, whether its
+// launches run or not, and tell of no decoy.
+func TestLaunchesThatDoNothing(t *testing.T) {
+	runKernels(t, "launches.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {
