@@ -137,6 +137,11 @@ func TestExcuses(t *testing.T) {
 		r.seen.Operators, r.Cotangents = []string{calls}, cotangents
 		return r
 	}
+	strided := func(calls string) *result {
+		r := unwritten(grad, calls, "")
+		r.program.Inputs[0].Strides = []int{2}
+		return r
+	}
 	apart := product(value, 1.5e-5) // the largest elements of the factors meet in no result
 	apart.verdict.Differences[0].Limit.Error, apart.verdict.Differences[0].Limit.Count = vector(0, 0, 0, 1e-3), 2
 	apart.program.Inputs = slices.Repeat(apart.program.Inputs, 2)
@@ -166,13 +171,16 @@ func TestExcuses(t *testing.T) {
 		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
 		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
 
-		{"product", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
-		{"product", "one of factors whose largest elements do not meet", products, apart},
+		{"sums", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
+		{"sums", "one of factors whose largest elements do not meet", products, apart},
 		{"", "off by more than the largest element may be", products, product(value, 2e-5)},
 		{"", "off by what another element inherits", products, inherited},
-		{"product", "off by what it inherits itself, and one that is by the largest sum", products, own},
-		{"product", "the gradient of a product", products, product(grad, 1.5e-5)},
-		{"product", "a product of whole numbers", products, whole},
+		{"sums", "off by what it inherits itself, and one that is by the largest sum", products, own},
+		{"sums", "the gradient of a product", products, product(grad, 1.5e-5)},
+		{"sums", "a gradient of sums as long as those of another element", rows, product(grad, 1.5e-5)},
+		{"", "one that is further off", rows, product(grad, 2e-5)},
+		{"", "a result of such sums", rows, product(value, 1.5e-5)},
+		{"sums", "a product of whole numbers", products, whole},
 		{"", "a product of whole numbers, its factors unknown", rows, whole},
 		{"", "a product in half", products, inHalf},
 		{"", "a sum", rows, product(value, 3e-7)},
@@ -238,6 +246,10 @@ func TestExcuses(t *testing.T) {
 			return r
 		}()},
 		{"", "its value", old, unwritten(value, "aten::gelu", Transposed)},
+		{"framework", "the gradient of its masked_select, of what is not contiguous", &Session{info: "torch 2.8.0"}, strided("aten::masked_select")},
+		{"", "of that of 2.9", &Session{info: "torch 2.9.1"}, strided("aten::masked_select")},
+		{"", "of what is contiguous", old, unwritten(grad, "aten::masked_select", Transposed)},
+		{"", "of another operator's", old, strided("aten::mul")},
 
 		{"places", "another one of the two largest", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 1})},
 		{"", "the same one twice", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 3})},
