@@ -20,6 +20,12 @@ func TestLaunchesThatDoNothing(t *testing.T) {
 	runKernels(t, "launches.py", "torch")
 }
 
+// TestDeepGraphs: PyTorch 2 dies when it frees a graph of some ten thousand functions in a row
+// of each of which there was a Python object.
+func TestDeepGraphs(t *testing.T) {
+	runKernels(t, "deep.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"plumb/backend"
 )
 
 // mostPrograms is how many programs of Triton a call should have: the interpreter
@@ -213,22 +215,31 @@ func (m *maker) shrink(c *Case, elements int) bool {
 	return true
 }
 
-// computed is how many elements a reference's operators have given for so many of its arguments.
+// elements is how many the reference's operators gave in a call, or the kernel's where there
+// were more and they were recorded: a running sum may be a masked sum over all pairs.
+func (r *result) elements() int {
+	if r.recorded() && r.kernel.Status == backend.OK {
+		return max(r.refSeen.Elements, r.seen.Elements)
+	}
+	return r.refSeen.Elements
+}
+
+// computed is how many elements operators have given in a call, for so many of its arguments.
 type computed struct {
 	sizes           map[string]int
 	given, elements int
 }
 
-// counts keeps how many elements a case's reference has computed.
+// counts keeps how many elements a case has taken.
 func (m *maker) counts(c *Case, elements int) {
 	if elements > 0 && m.legal == nil && m.form == nil {
 		m.work = append(m.work, computed{c.Sizes, c.sig.elements(c.Sizes), elements})
 	}
 }
 
-// foresee halves the largest size until what the reference computes is little enough, by how
-// that has grown with this size: a call that is far too large may take all memory, and tells
-// nothing then.
+// foresee halves the largest size until what is computed is little enough, by how that has
+// grown with this size: a call that is far too large may take all memory, and tells nothing
+// then.
 func (m *maker) foresee(sig *Signature, sizes map[string]int) {
 	name := (&Case{sig: sig, Sizes: sizes}).largest()
 	var small, large *computed
