@@ -25,6 +25,7 @@ var excuses = []struct {
 	{"overflows", (*Session).overflows},
 	{"detached", func(_ *Session, r *result) bool { return r.emptyDetached() }},
 	{"unbounded", func(_ *Session, r *result) bool { return r.unbounded() }},
+	{"undefined", func(_ *Session, r *result) bool { return r.undefined() }},
 	{"unused", func(_ *Session, r *result) bool { return r.unused() }},
 	{"vanishes", (*Session).vanishes},
 	{"unchanged", func(_ *Session, r *result) bool { return r.unchanged() }},
@@ -274,6 +275,28 @@ func (r *result) unbounded() bool {
 	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
 		return d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.Distance || d.Limit.Error != nil || d.Limit.Class == op.Exact || d.Limit.Class == op.Pointwise
 	}) && len(r.verdict.Differences) > 0
+}
+
+// undefined reports whether all that is beyond its limit are gradients of finite numbers that
+// are NaN by the reference's formula alone, and numbers by the kernel's: sqrt(sum(x²)) has 0·∞
+// in a row of zeros, where a norm has a gradient of 0.
+func (r *result) undefined() bool {
+	if r.Regime == NonFinite || !finite(r.ref) || r.tolerated() {
+		return false
+	}
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		if d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.NonFinite && !r.tolerable(&d) || want == nil || got == nil || want.Len() != got.Len() {
+			return true
+		}
+		for i := range want.Len() {
+			off := verdict.Distance(want.At(i), got.At(i))
+			if nan := cmplx.IsNaN(want.At(i)) && compare.Finite(got.At(i)); !nan && off != 0 && !(off <= r.slack*d.Limit.Allows(want, i)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // unused reports whether all that differs is that an argument has no gradient at all where

@@ -131,6 +131,11 @@ func TestExcuses(t *testing.T) {
 		r.program.Inputs = append(r.program.Inputs, other)
 		return r
 	}
+	root := func(regime Regime, want, got *tensor.Tensor) *result { // of finite results
+		r := misalignedBy(compare.NonFinite, inf, grad, regime, x, want, got)
+		r.ref.Values[0].Tensor = sat
+		return r
+	}
 	old := &Session{info: "torch 1.13.0a0"}
 	unwritten := func(part backend.Part, calls string, cotangents Layout) *result {
 		r := misalignedBy(compare.NonFinite, inf, part, Usual, x, sat, vector(8e37, inf, inf, 8e37))
@@ -285,6 +290,11 @@ func TestExcuses(t *testing.T) {
 		{"places", "another one of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{1})},
 		{"", "a number in the place of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{2})},
 
+		{"undefined", "a norm's gradient in a row of zeros, beside one of sqrt(sum(x²))", rows, root(ZeroRows, vector(nan, nan, nan, 1), vector(0, 0, 0, 1))},
+		{"", "NaN for a number", rows, root(ZeroRows, vector(0, 0, 0, 1), vector(0, 0, nan, 1))},
+		{"", "an infinity for NaN", rows, root(ZeroRows, vector(0, 0, nan, 1), vector(0, 0, inf, 1))},
+		{"", "another number beside it", rows, root(ZeroRows, vector(0, 0, nan, 1), vector(0, 0, 0, 2))},
+		{"", "a gradient of NaN", rows, root(NonFinite, vector(nan, nan, nan, 1), vector(0, 0, 0, 1))},
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
 		{"", "no result", rows, misalignedBy(compare.Structure, inf, value, Usual, x, vector(0, 0, 0, 0), nil)},

@@ -186,8 +186,9 @@ func (m *maker) bound(name string, n int) {
 	}
 }
 
-// mostWork is how many elements the operators of a reference should give in a call: the
-// judge runs it some thirty times where a result is in doubt.
+// mostWork is how many elements the operators of a reference should give in a call, some
+// more for each operator that runs: the judge runs it some thirty times where a result is in
+// doubt, and a recurrence of thousands of steps is slow however few they give.
 const mostWork = 1 << 22
 
 // shrink makes a case smaller whose reference computes with far more elements than it is
@@ -256,11 +257,11 @@ func (m *maker) foresee(sig *Signature, sizes map[string]int) {
 		return
 	}
 	share := func(k *computed) float64 { return float64(k.elements) / float64(max(k.given, 1)) }
-	grows := min(1, math.Log(share(large)/share(small))/math.Log(float64(large.sizes[name])/float64(small.sizes[name])))
+	grows := max(0, min(1, math.Log(share(large)/share(small))/math.Log(float64(large.sizes[name])/float64(small.sizes[name]))))
 	for {
 		n := sizes[name]
 		beyond := float64(n) / float64(large.sizes[name])
-		if r, ok := m.promises.Ranges[name]; beyond <= 1 || grows <= 0 || ok && halved(n, n-1) < r[0] ||
+		if r, ok := m.promises.Ranges[name]; beyond <= 1 || ok && halved(n, n-1) < r[0] ||
 			float64(sig.elements(sizes))*share(large)*math.Pow(beyond, grows) <= mostWork {
 			return
 		}

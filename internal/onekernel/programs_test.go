@@ -48,6 +48,7 @@ func TestWhatIsFarTooLargeIsForeseen(t *testing.T) {
 		{"attention", attention, []int{3, 64, 129}, 0, 313},
 		{"of one known length", attention, []int{64, 65, 3}, 0, 5000},
 		{"rows", rows, []int{64, 129}, 0, 5000},
+		{"a recurrence of slow steps", func(b, l int) int { return 1100 * l }, []int{64, 129}, 0, 2500},
 		{"attention of lengths that are promised", attention, []int{64, 129}, 4000, 5000},
 	} {
 		m := &maker{}

@@ -59,6 +59,7 @@ TELLING = 32  # elements of a result that say something by being the same
 GRACE = 100  # milliseconds in which a pool's thread that has given its result comes to wait again
 HOUR = 3600  # seconds that the clock goes on between calls
 KEPT = 3  # calls whose results are looked at again
+CALL = 256  # elements that are computed in the time which a call of an operator takes beside them
 SEEN = 2048  # functions of a graph of gradients that are looked at
 ENDINGS = (SystemExit, KeyboardInterrupt, GeneratorExit)  # by which a harness ends that catches Exception
 
@@ -73,7 +74,7 @@ class Recorder(TorchDispatchMode):
         self.names.append(name)
         v = f(*args, **(kwargs or {}))
         if computes(name):
-            self.elements += sum(t.numel() for t in tensors(v))
+            self.elements += CALL + sum(t.numel() for t in tensors(v))
         return v
 
 
