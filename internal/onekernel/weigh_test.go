@@ -10,7 +10,8 @@ import (
 )
 
 // TestWhatTheReferenceIsToldToRecord: it records no operators while it answers the judge in
-// several calls, and does again in the next call of a case, whose delegation hangs on them.
+// several calls, and does again in the next call of a case, whose delegation hangs on them; a
+// process that takes the place of its own has it loaded.
 func TestWhatTheReferenceIsToldToRecord(t *testing.T) {
 	python, _, err := worker.FindPython("")
 	if err != nil {
@@ -65,5 +66,9 @@ func TestWhatTheReferenceIsToldToRecord(t *testing.T) {
 	}
 	if size(0) == size(several) {
 		t.Fatal("the calls are alike, and tell nothing")
+	}
+	h.Restart() // as after a call that gave no answer in time
+	if o, _, err := s.tryReference(t.Context(), jobs[0]); err != nil || o.Status != backend.OK {
+		t.Errorf("in a new process: %v, %s", err, o.Message)
 	}
 }
