@@ -14,6 +14,18 @@ func TestMemoryOfKernels(t *testing.T) {
 	runKernels(t, "room.py", "torch")
 }
 
+// TestLaunchesThatDoNothing: zeros are what a product has that leaves out blocks, whether its
+// launches run or not, and tell of no decoy.
+func TestLaunchesThatDoNothing(t *testing.T) {
+	runKernels(t, "launches.py", "torch")
+}
+
+// TestDeepGraphs: PyTorch 2 dies when it frees a graph of some ten thousand functions in a row
+// of each of which there was a Python object.
+func TestDeepGraphs(t *testing.T) {
+	runKernels(t, "deep.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {

@@ -159,6 +159,7 @@ type maker struct {
 	form      form                        // nil where the cases are of a function
 	bounds    map[string]int              // of symbols, by calls that took too long
 	ran       []launched                  // that calls have had, by their sizes
+	work      []computed                  // by the reference
 	reduced   map[string]bool             // symbols that results have been seen without
 	parts     [][]int                     // of the reference's result, that have gradients; nil until it is known
 }
@@ -253,8 +254,8 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		if i >= tenth && try <= 4 && 0 < size && size < blocks && !s.round() {
 			size = beyond[src.Index(len(beyond))]
 		}
-	} else if i >= tenth && try <= 4 && src.Index(3) == 0 {
-		second = src.Index(len(symbols))
+	} else if alone := shown && s.regime == Offset && size < blocks; i >= tenth && try <= 4 && !alone && src.Index(3) == 0 {
+		second = src.Index(len(symbols)) // sums over two sizes are long as well
 	}
 	least := int64(1)
 	if shown {
@@ -280,6 +281,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 		c.Sizes[name] = m.within(src, name, m.bounded(name, m.promised(src, sig, name, s, k == focus, n)))
 	}
 	m.thin(c.Sizes)
+	m.foresee(sig, c.Sizes)
 	m.differentiate(c)
 	return c, m.write(c)
 }

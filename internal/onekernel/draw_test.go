@@ -108,6 +108,15 @@ func TestShortRowsFarFromZero(t *testing.T) {
 	}) {
 		t.Error("there are none")
 	}
+	for seed := range uint64(20) { // nor is another size long, over which a layer sums as well
+		m := makerOf(t, "x: float[B,C,N]", tensor.F32)
+		m.seed = seed
+		if !slices.ContainsFunc(cases(t, m, len(first)), func(c *Case) bool {
+			return c.Regime == Offset && c.width() > 1 && slices.Max(c.lengths()) < 32
+		}) {
+			t.Errorf("seed %d: there are none whose sizes are all short", seed)
+		}
+	}
 }
 
 // TestMoreElementsThan16BitsCount: a tensor has them in one of the first draws, whose rows

@@ -1,10 +1,10 @@
 package onekernel
 
 import (
+	"fmt"
 	"math"
 	"math/cmplx"
 	"slices"
-	"strings"
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
@@ -21,10 +21,11 @@ var excuses = []struct {
 	holds func(*Session, *result) bool
 }{
 	{"tolerated", func(_ *Session, r *result) bool { return r.tolerated() }},
-	{"product", (*Session).product},
+	{"sums", (*Session).sums},
 	{"overflows", (*Session).overflows},
 	{"detached", func(_ *Session, r *result) bool { return r.emptyDetached() }},
 	{"unbounded", func(_ *Session, r *result) bool { return r.unbounded() }},
+	{"undefined", func(_ *Session, r *result) bool { return r.undefined() }},
 	{"unused", func(_ *Session, r *result) bool { return r.unused() }},
 	{"vanishes", (*Session).vanishes},
 	{"unchanged", func(_ *Session, r *result) bool { return r.unchanged() }},
@@ -33,14 +34,19 @@ var excuses = []struct {
 	{"framework", (*Session).framework},
 }
 
-// framework reports whether all that differs are gradients that PyTorch's own gelu gives
-// whoever calls it: of 1.13, float32, they are never written where the cotangent is
-// transposed and the argument is not.
+// framework reports whether all that differs are gradients that PyTorch's own operators give
+// whoever calls them. gelu's of 1.13 in float32 is never written where the cotangent is
+// transposed and the argument is not; masked_select's is laid out in the order of memory
+// before 2.9.
 func (s *Session) framework(r *result) bool {
-	if !strings.HasPrefix(s.info, "torch 1.") || r.DType != tensor.F32 || r.Cotangents != Transposed || r.seen.Formulas || !slices.Contains(r.seen.Operators, "aten::gelu") {
+	var major, minor int
+	if n, _ := fmt.Sscanf(s.info, "torch %d.%d", &major, &minor); n < 2 || r.seen.Formulas {
 		return false
 	}
-	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool { return d.Where.Part != backend.PartGrad })
+	strided := slices.ContainsFunc(r.program.Inputs, func(in program.Input) bool { return in.Strides != nil })
+	unwritten := major < 2 && r.DType == tensor.F32 && r.Cotangents == Transposed && slices.Contains(r.seen.Operators, "aten::gelu")
+	misplaced := (major < 2 || major == 2 && minor < 9) && strided && slices.Contains(slices.Concat(r.seen.Operators, r.refSeen.Operators), "aten::masked_select")
+	return (unwritten || misplaced) && len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool { return d.Where.Part != backend.PartGrad })
 }
 
 // choosing are PyTorch's operators that do not say which of equal elements they take; the
@@ -105,15 +111,17 @@ func (r *result) tolerable(d *verdict.Difference) bool {
 	return d.Diff.Rule == compare.Distance && (float64(d.Diff.WorstRatio) <= r.slack || r.rounding(d))
 }
 
-// product reports whether all that is beyond its limit are elements of a product of matrices
-// or a convolution, or of their gradients, none off by more than the largest of them may be:
-// the errors of fast algorithms (Strassen's, Winograd's, by Fourier transforms) are bounded by
-// norms, not by element (Higham, Accuracy and Stability, §23.2), and whole numbers are as
-// others there. In a half dtype each is rounded at last.
-func (s *Session) product(r *result) bool {
-	if half(r.DType) || r.tolerated() || !s.contracts && (s.traced == nil || !s.traced.contracts(r.program)) {
+// sums reports whether all that is beyond its limit are gradients, or elements of a product of
+// matrices or a convolution, none off by more than the largest of them may be: the errors of
+// fast algorithms (Strassen's, Winograd's, by Fourier transforms) are bounded by norms, not by
+// element (Higham, Accuracy and Stability, §23.2), and whole numbers are as others there; and a
+// gradient is a difference of sums by another formula, as that of a recurrence's decays by
+// running sums. In a half dtype each is rounded at last.
+func (s *Session) sums(r *result) bool {
+	if half(r.DType) || r.tolerated() {
 		return false
 	}
+	contracts := s.contracts || s.traced != nil && s.traced.contracts(r.program)
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
 		if r.tolerable(&d) {
 			return false
@@ -123,7 +131,12 @@ func (s *Session) product(r *result) bool {
 		case d.Diff.Rule != compare.Distance || !want.DType().IsFloat():
 			return true
 		case l.Error != nil && d.Where.Part == backend.PartGrad:
-			most = float64(l.Unit) * max(compare.Largest(l.Error), float64(l.Count)*s.factors(r))
+			if most = compare.Largest(l.Error); contracts {
+				most = max(most, float64(l.Count)*s.factors(r))
+			}
+			most *= float64(l.Unit)
+		case !contracts:
+			return true
 		case l.Error != nil && l.Terms != nil:
 			return !s.normwise(r, l, want, verdict.At(r.kernel, d.Where))
 		case l.Reason == compare.NothingRounds && d.Where.Part == backend.PartValue:
@@ -262,6 +275,28 @@ func (r *result) unbounded() bool {
 	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
 		return d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.Distance || d.Limit.Error != nil || d.Limit.Class == op.Exact || d.Limit.Class == op.Pointwise
 	}) && len(r.verdict.Differences) > 0
+}
+
+// undefined reports whether all that is beyond its limit are gradients of finite numbers that
+// are NaN by the reference's formula alone, and numbers by the kernel's: sqrt(sum(x²)) has 0·∞
+// in a row of zeros, where a norm has a gradient of 0.
+func (r *result) undefined() bool {
+	if r.Regime == NonFinite || !finite(r.ref) || r.tolerated() {
+		return false
+	}
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		want, got := verdict.At(r.ref, d.Where), verdict.At(r.kernel, d.Where)
+		if d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.NonFinite && !r.tolerable(&d) || want == nil || got == nil || want.Len() != got.Len() {
+			return true
+		}
+		for i := range want.Len() {
+			off := verdict.Distance(want.At(i), got.At(i))
+			if nan := cmplx.IsNaN(want.At(i)) && compare.Finite(got.At(i)); !nan && off != 0 && !(off <= r.slack*d.Limit.Allows(want, i)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // unused reports whether all that differs is that an argument has no gradient at all where

@@ -131,10 +131,20 @@ func TestExcuses(t *testing.T) {
 		r.program.Inputs = append(r.program.Inputs, other)
 		return r
 	}
+	root := func(regime Regime, want, got *tensor.Tensor) *result { // of finite results
+		r := misalignedBy(compare.NonFinite, inf, grad, regime, x, want, got)
+		r.ref.Values[0].Tensor = sat
+		return r
+	}
 	old := &Session{info: "torch 1.13.0a0"}
 	unwritten := func(part backend.Part, calls string, cotangents Layout) *result {
 		r := misalignedBy(compare.NonFinite, inf, part, Usual, x, sat, vector(8e37, inf, inf, 8e37))
 		r.seen.Operators, r.Cotangents = []string{calls}, cotangents
+		return r
+	}
+	strided := func(calls string) *result {
+		r := unwritten(grad, calls, "")
+		r.program.Inputs[0].Strides = []int{2}
 		return r
 	}
 	apart := product(value, 1.5e-5) // the largest elements of the factors meet in no result
@@ -166,13 +176,16 @@ func TestExcuses(t *testing.T) {
 		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
 		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
 
-		{"product", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
-		{"product", "one of factors whose largest elements do not meet", products, apart},
+		{"sums", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
+		{"sums", "one of factors whose largest elements do not meet", products, apart},
 		{"", "off by more than the largest element may be", products, product(value, 2e-5)},
 		{"", "off by what another element inherits", products, inherited},
-		{"product", "off by what it inherits itself, and one that is by the largest sum", products, own},
-		{"product", "the gradient of a product", products, product(grad, 1.5e-5)},
-		{"product", "a product of whole numbers", products, whole},
+		{"sums", "off by what it inherits itself, and one that is by the largest sum", products, own},
+		{"sums", "the gradient of a product", products, product(grad, 1.5e-5)},
+		{"sums", "a gradient of sums as long as those of another element", rows, product(grad, 1.5e-5)},
+		{"", "one that is further off", rows, product(grad, 2e-5)},
+		{"", "a result of such sums", rows, product(value, 1.5e-5)},
+		{"sums", "a product of whole numbers", products, whole},
 		{"", "a product of whole numbers, its factors unknown", rows, whole},
 		{"", "a product in half", products, inHalf},
 		{"", "a sum", rows, product(value, 3e-7)},
@@ -238,6 +251,10 @@ func TestExcuses(t *testing.T) {
 			return r
 		}()},
 		{"", "its value", old, unwritten(value, "aten::gelu", Transposed)},
+		{"framework", "the gradient of its masked_select, of what is not contiguous", &Session{info: "torch 2.8.0"}, strided("aten::masked_select")},
+		{"", "of that of 2.9", &Session{info: "torch 2.9.1"}, strided("aten::masked_select")},
+		{"", "of what is contiguous", old, unwritten(grad, "aten::masked_select", Transposed)},
+		{"", "of another operator's", old, strided("aten::mul")},
 
 		{"places", "another one of the two largest", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 1})},
 		{"", "the same one twice", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 3})},
@@ -273,6 +290,11 @@ func TestExcuses(t *testing.T) {
 		{"places", "another one of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{1})},
 		{"", "a number in the place of NaN", rows, placed("aten::topk", vector(nan, nan, 1), []int{0}, []int{2})},
 
+		{"undefined", "a norm's gradient in a row of zeros, beside one of sqrt(sum(x²))", rows, root(ZeroRows, vector(nan, nan, nan, 1), vector(0, 0, 0, 1))},
+		{"", "NaN for a number", rows, root(ZeroRows, vector(0, 0, 0, 1), vector(0, 0, nan, 1))},
+		{"", "an infinity for NaN", rows, root(ZeroRows, vector(0, 0, nan, 1), vector(0, 0, inf, 1))},
+		{"", "another number beside it", rows, root(ZeroRows, vector(0, 0, nan, 1), vector(0, 0, 0, 2))},
+		{"", "a gradient of NaN", rows, root(NonFinite, vector(nan, nan, nan, 1), vector(0, 0, 0, 1))},
 		{"unused", "no gradient where it is zero", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, vector(0, 0, 0, 0), nil)},
 		{"", "no gradient where it is not", rows, misalignedBy(compare.Structure, inf, grad, Usual, x, sat, nil)},
 		{"", "no result", rows, misalignedBy(compare.Structure, inf, value, Usual, x, vector(0, 0, 0, 0), nil)},

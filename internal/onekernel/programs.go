@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"plumb/backend"
 )
 
 // mostPrograms is how many programs of Triton a call should have: the interpreter
@@ -184,8 +186,9 @@ func (m *maker) bound(name string, n int) {
 	}
 }
 
-// mostWork is how many elements the operators of a reference should give in a call: the
-// judge runs it some thirty times where a result is in doubt.
+// mostWork is how many elements the operators of a reference should give in a call, some
+// more for each operator that runs: the judge runs it some thirty times where a result is in
+// doubt, and a recurrence of thousands of steps is slow however few they give.
 const mostWork = 1 << 22
 
 // shrink makes a case smaller whose reference computes with far more elements than it is
@@ -211,6 +214,72 @@ func (m *maker) shrink(c *Case, elements int) bool {
 	}
 	*c = smaller
 	return true
+}
+
+// elements is how many the reference's operators gave in a call, or the kernel's where there
+// were more and they were recorded: a running sum may be a masked sum over all pairs.
+func (r *result) elements() int {
+	if r.recorded() && r.kernel.Status == backend.OK {
+		return max(r.refSeen.Elements, r.seen.Elements)
+	}
+	return r.refSeen.Elements
+}
+
+// computed is how many elements operators have given in a call, for so many of its arguments.
+type computed struct {
+	sizes           map[string]int
+	given, elements int
+}
+
+// counts keeps how many elements a case has taken.
+func (m *maker) counts(c *Case, elements int) {
+	if elements > 0 && m.legal == nil && m.form == nil {
+		m.work = append(m.work, computed{c.Sizes, c.sig.elements(c.Sizes), elements})
+	}
+}
+
+// foresee halves the largest size until what is computed is little enough, by how that has
+// grown with this size: a call that is far too large may take all memory, and tells nothing
+// then.
+func (m *maker) foresee(sig *Signature, sizes map[string]int) {
+	name := (&Case{sig: sig, Sizes: sizes}).largest()
+	var small, large *computed
+	for i := range m.work {
+		k := &m.work[i]
+		if n := k.sizes[name]; n >= telltale && (small == nil || n < small.sizes[name]) {
+			small = k
+		}
+		if large == nil || k.sizes[name] > large.sizes[name] {
+			large = k
+		}
+	}
+	if small == nil || large.sizes[name] < 2*small.sizes[name] {
+		return
+	}
+	share := func(k *computed) float64 { return float64(k.elements) / float64(max(k.given, 1)) }
+	grows := max(0, min(1, math.Log(share(large)/share(small))/math.Log(float64(large.sizes[name])/float64(small.sizes[name]))))
+	for {
+		n := sizes[name]
+		beyond := float64(n) / float64(large.sizes[name])
+		if r, ok := m.promises.Ranges[name]; beyond <= 1 || ok && halved(n, n-1) < r[0] ||
+			float64(sig.elements(sizes))*share(large)*math.Pow(beyond, grows) <= mostWork {
+			return
+		}
+		sizes[name] = halved(n, n-1)
+	}
+}
+
+// elements is how many a signature's inputs have together, of given sizes.
+func (sig *Signature) elements(sizes map[string]int) int {
+	all := 0
+	for i := range sig.Inputs {
+		n := 1
+		for _, d := range sig.Inputs[i].Dims {
+			n *= max(d.At(sizes), 0)
+		}
+		all += n
+	}
+	return all
 }
 
 // bounded halves a size until its programs are few enough; what lies one above or

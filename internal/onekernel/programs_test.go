@@ -29,6 +29,42 @@ func TestSizesAreBoundedByPrograms(t *testing.T) {
 	}
 }
 
+// TestWhatIsFarTooLargeIsForeseen: by how the reference's work has grown, before a call of
+// which nothing could be learned.
+func TestWhatIsFarTooLargeIsForeseen(t *testing.T) {
+	sig, _, err := ParseSignature("q: f32[B,L,D], k: f32[B,L,D]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attention := func(b, l int) int { return 6 * b * l * l }
+	rows := func(b, l int) int { return 40 * b * l }
+	for _, c := range []struct {
+		name  string
+		of    func(b, l int) int
+		met   []int // lengths of the calls before
+		least int   // that is promised
+		want  int
+	}{
+		{"attention", attention, []int{3, 64, 129}, 0, 313},
+		{"of one known length", attention, []int{64, 65, 3}, 0, 5000},
+		{"rows", rows, []int{64, 129}, 0, 5000},
+		{"a recurrence of slow steps", func(b, l int) int { return 1100 * l }, []int{64, 129}, 0, 2500},
+		{"attention of lengths that are promised", attention, []int{64, 129}, 4000, 5000},
+	} {
+		m := &maker{}
+		for _, l := range c.met {
+			m.counts(&Case{sig: sig, Sizes: map[string]int{"B": 4, "L": l, "D": 4}}, c.of(4, l))
+		}
+		if c.least > 0 {
+			m.promises.Ranges = map[string][2]int{"L": {c.least, 6000}}
+		}
+		sizes := map[string]int{"B": 4, "L": 5000, "D": 4}
+		if m.foresee(sig, sizes); sizes["L"] != c.want || sizes["B"] != 4 || sizes["D"] != 4 {
+			t.Errorf("%s: %v, want a length of %d", c.name, sizes, c.want)
+		}
+	}
+}
+
 func TestSlowCallsBoundTheLargestSize(t *testing.T) {
 	m := &maker{}
 	m.slowed(&Case{sig: &Signature{}, Sizes: map[string]int{"N": 1024, "C": 16}}, 10, 40)

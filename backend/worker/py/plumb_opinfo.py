@@ -108,7 +108,8 @@ class Text:
 
     def __init__(self, name, seed):
         self.head = "# plumb program v1\nimport operator, torch\nfrom plumb import case, integer, tensor, uniform\n\ncase(%s, seed=%d)\n" % (json.dumps(name), seed)
-        self.inputs, self.lines, self.known, self.elements, self.seed = [], [], [], 0, seed
+        self.inputs, self.lines, self.elements, self.seed = [], [], 0, seed
+        self.known = {}  # tensors and their names, by identity: a recurrence has ten thousands
 
     def of(self, entry, sample, legal):
         given = (sample.input, *sample.args)
@@ -134,7 +135,7 @@ class Text:
     def named(self, name, result):
         """Gives a tensor a name, which it may have had before it was changed in place."""
         if isinstance(result, torch.Tensor):
-            self.known = [(t, n) for t, n in self.known if t is not result] + [(result, name)]
+            self.known[id(result)] = result, name
 
     def same(self, entry):
         """Tells whether an entry is the public function of its name."""
@@ -219,9 +220,8 @@ class Text:
         raise Left("an argument of type %s" % type(v).__name__)
 
     def tensor(self, t):
-        for known, name in self.known:
-            if known is t:
-                return name
+        if id(t) in self.known:
+            return self.known[id(t)][1]
         if t.layout != torch.strided or t.dtype not in DTYPE_NAMES or t.is_quantized or t.device.type != "cpu":
             raise Left("a tensor of %s, %s" % (t.layout, t.dtype))
         self.elements += t.numel()
@@ -234,7 +234,7 @@ class Text:
         values = ", ".join(number(v) if isinstance(v, float) else self.argument(v) for v in flat)
         grad = ", requires_grad=True" if t.requires_grad and t.is_leaf else ""
         name = "x%d" % len(self.inputs)
-        self.known.append((t, name))
+        self.known[id(t)] = t, name
         self.inputs.append("%s = tensor(%s, %s, [%s]%s%s)\n" % (name, self.argument(tuple(t.shape)), DTYPE_NAMES[t.dtype], values, strides, grad))
         return name
 

@@ -59,6 +59,8 @@ TELLING = 32  # elements of a result that say something by being the same
 GRACE = 100  # milliseconds in which a pool's thread that has given its result comes to wait again
 HOUR = 3600  # seconds that the clock goes on between calls
 KEPT = 3  # calls whose results are looked at again
+CALL = 256  # elements that are computed in the time which a call of an operator takes beside them
+SEEN = 2048  # functions of a graph of gradients that are looked at
 ENDINGS = (SystemExit, KeyboardInterrupt, GeneratorExit)  # by which a harness ends that catches Exception
 
 
@@ -72,7 +74,7 @@ class Recorder(TorchDispatchMode):
         self.names.append(name)
         v = f(*args, **(kwargs or {}))
         if computes(name):
-            self.elements += sum(t.numel() for t in tensors(v))
+            self.elements += CALL + sum(t.numel() for t in tensors(v))
         return v
 
 
@@ -484,14 +486,16 @@ FORMULA = torch.autograd.function.BackwardCFunction  # a gradient that the kerne
 
 
 def nodes(t):
-    """Lists what differentiates a tensor, to its leaves."""
+    """Lists what differentiates a tensor, nearest first, to its leaves or to the last of so many: PyTorch 2 overflows
+    the stack when it frees a graph of some ten thousands in a row that Python has seen."""
     waiting, seen = [t.grad_fn] if t.grad_fn is not None else [], set()
-    while waiting:
-        f = waiting.pop()
+    for f in waiting:
         if f in seen or type(f).__name__ == "AccumulateGrad":
             continue
         seen.add(f)
         yield f
+        if len(seen) == SEEN:
+            return
         waiting += [g for g, _ in f.next_functions if g is not None]
 
 
