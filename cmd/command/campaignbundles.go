@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,7 +165,7 @@ func (w *workerCommand) bundle(ctx context.Context, s *spec, f *fleet.Finding, d
 		here.Reference = "recorded:" + at
 	}
 	args := append([]string{"run", "--json", "--store", "none", "-j", fmt.Sprint(w.on.jobs)}, here.runFlags(runKind{f.Subject, f.Strict}, known)...)
-	if w.on.python != "" {
+	if w.on.python != "" && slices.ContainsFunc([]string{s.Reference, f.Subject}, isTorch) {
 		args = append(args, "--python", w.on.python)
 	}
 	if w.on.sandbox {

@@ -171,7 +171,7 @@ func (c *Coordinator) keepBundle(ctx context.Context, b Bundle) error {
 
 // Finding takes a finding of the candidates that the worker may judge; nil where none waits.
 func (w *Worker) Finding(ctx context.Context) (*Finding, error) {
-	for _, l := range w.hello.Serve {
+	for _, l := range w.lanes() {
 		consumer, err := w.js.Consumer(ctx, findingStream(w.key), consumerName(l.Index))
 		if err != nil {
 			return nil, w.away(ctx, err)
@@ -184,6 +184,9 @@ func (w *Worker) Finding(ctx context.Context) (*Finding, error) {
 			var f Finding
 			if err := json.Unmarshal(m.Data(), &f); err != nil {
 				return nil, fmt.Errorf("a finding that cannot be read: %w", err)
+			}
+			if f.Subject != l.Subject {
+				return nil, fmt.Errorf("a finding of %q among those of %s", f.Subject, l.Subject)
 			}
 			w.hold(claim{finding: true, n: f.N}, m)
 			return &f, nil

@@ -136,6 +136,18 @@ func TestCoordinatorRefuses(t *testing.T) {
 	w.Leave()
 }
 
+// TestWorkersServeWhatTheyHave: a coordinator that names other subjects has none of them
+// judged.
+func TestWorkersServeWhatTheyHave(t *testing.T) {
+	w := &Worker{Subjects: []string{"a"}, hello: welcome{Serve: []lane{{0, "a"}, {1, "./evil"}}}}
+	if got := w.Serves(); len(got) != 1 || got[0] != "a" {
+		t.Errorf("it serves %q", got)
+	}
+	if _, err := w.Take(t.Context(), "./evil", 1, time.Second); err == nil {
+		t.Error("it takes units of what it does not have")
+	}
+}
+
 // TestBadWorkersChangeNoCount: one takes units and vanishes, one sends garbage and
 // lies, one sends all of its results twice; the last one is right.
 func TestBadWorkersChangeNoCount(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,13 +118,18 @@ func lasting(err error) bool {
 		errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*net.DNSError))
 }
 
-// Serves are the candidates that it may judge.
+// Serves are the candidates that it may judge: of those that it has, whatever else the
+// coordinator names.
 func (w *Worker) Serves() []string {
 	var names []string
-	for _, l := range w.hello.Serve {
+	for _, l := range w.lanes() {
 		names = append(names, l.Subject)
 	}
 	return names
+}
+
+func (w *Worker) lanes() []lane {
+	return slices.DeleteFunc(slices.Clone(w.hello.Serve), func(l lane) bool { return !slices.Contains(w.Subjects, l.Subject) })
 }
 
 // Ended asks the coordinator whether the campaign is over, and waits for one that
@@ -184,7 +190,7 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // Take takes units of a candidate, at most so many, and waits for the first.
 func (w *Worker) Take(ctx context.Context, subject string, most int, patience time.Duration) ([]ledger.Unit, error) {
-	for _, l := range w.hello.Serve {
+	for _, l := range w.lanes() {
 		if l.Subject == subject {
 			return w.take(ctx, l.Index, most, patience)
 		}
