@@ -34,6 +34,7 @@ type killings struct {
 type campaignCounts struct {
 	State    string                    `json:"state"`
 	Cases    int                       `json:"cases"`
+	Wanted   int                       `json:"wanted"`
 	Verdicts map[string]map[string]int `json:"verdicts"`
 }
 

@@ -92,6 +92,9 @@ func (k *siege) run(ctx context.Context) error {
 		if k.server.ended() && k.server.cmd.ProcessState.ExitCode() >= 0 {
 			break
 		}
+		if err := k.deserted(ctx); err != nil {
+			return err
+		}
 		what, err := k.strike(ctx)
 		if err != nil {
 			return err
@@ -147,6 +150,20 @@ func (k *siege) recruit(ctx context.Context) error {
 	p, err := k.launch(ctx, "worker", "--join", "nats://"+k.net.address(), "--subjects", k.subjects, "-j", "1", "--give-up", "1m")
 	k.at = append(k.at, p)
 	return err
+}
+
+// deserted is the error of a worker that took the campaign for ended while it was not, such
+// as one whose coordinator was killed.
+func (k *siege) deserted(ctx context.Context) error {
+	for _, p := range k.at {
+		if !p.ended() || p.cmd.ProcessState.ExitCode() != exitAligned {
+			continue
+		}
+		if got, err := k.counts(ctx, "killed.db"); err == nil && got.Cases < got.Wanted {
+			return fmt.Errorf("a worker ended at %d of %d cases:\n%s", got.Cases, got.Wanted, p.out)
+		}
+	}
+	return nil
 }
 
 // strike does one thing at random, each before any comes again, and says which.
