@@ -41,7 +41,7 @@ func plumbProgram(t *testing.T) string {
 func TestKilledCampaignsLoseNothing(t *testing.T) {
 	slow(t)
 	k := killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 3, seed: 1, log: testLog{t}}
-	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
+	k.args = []string{"ops:rel*", "--reference", "native", "-n", "300", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -73,7 +73,7 @@ func TestLanesAreTimed(t *testing.T) {
 func TestFleetLosesNothing(t *testing.T) {
 	slow(t)
 	k := siege{killings: killings{plumb: plumbProgram(t), dir: t.TempDir(), kills: 4, seed: 4, log: testLog{t}}, workers: 2, stopped: 3 * time.Second, cut: 3 * time.Second}
-	k.args = []string{"ops:rel*", "--reference", "native", "-n", "40", "--seed", "3", "--candidate", "native,native:graph"}
+	k.args = []string{"ops:rel*", "--reference", "native", "-n", "300", "--seed", "3", "--candidate", "native,native:graph"}
 	if err := k.run(t.Context()); err != nil {
 		t.Error(err)
 	}
