@@ -648,7 +648,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if s.maker.shrink(c, r.refSeen.Elements) {
 		return s.one(ctx, c)
 	}
-	s.maker.counts(c, r.elements())
+	s.maker.counts(c, r.computes())
 	if c.Grad && s.cfg.Promises.Grad == nil && changesLeaf(r.ref) {
 		no := false
 		s.maker.promises.Grad = &no

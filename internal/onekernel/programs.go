@@ -216,9 +216,9 @@ func (m *maker) shrink(c *Case, elements int) bool {
 	return true
 }
 
-// elements is how many the reference's operators gave in a call, or the kernel's where there
+// computes is how many elements the reference's operators gave in a call, or the kernel's where there
 // were more and they were recorded: a running sum may be a masked sum over all pairs.
-func (r *result) elements() int {
+func (r *result) computes() int {
 	if r.recorded() && r.kernel.Status == backend.OK {
 		return max(r.refSeen.Elements, r.seen.Elements)
 	}
