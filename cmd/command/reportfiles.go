@@ -18,7 +18,8 @@ import (
 
 // reportFiles are the files of --report and of its short forms, by format.
 type reportFiles struct {
-	all []reportFile
+	all   []reportFile
+	given bool // these alone, and nothing that CI systems are given unasked
 }
 
 type reportFile struct{ format, path string }
@@ -74,6 +75,9 @@ func (f *reportFiles) flags(fl *pflag.FlagSet) {
 
 // wanted reports whether there is an outline to make: for files, or for annotations.
 func (f *reportFiles) wanted() bool {
+	if f.given {
+		return len(f.all) > 0
+	}
 	f.forGitLab()
 	return len(f.all) > 0 || annotates()
 }
@@ -114,7 +118,7 @@ func (f *reportFiles) write(o *report.Outline, log io.Writer) error {
 			errs = append(errs, fmt.Errorf("--report %s=%s: %w", one.format, one.path, err))
 		}
 	}
-	if annotates() {
+	if annotates() && !f.given {
 		errs = append(errs, o.Annotations(log))
 	}
 	return errors.Join(errs...)

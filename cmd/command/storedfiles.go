@@ -41,7 +41,7 @@ func (f *storedFiles) asked() bool { return f.html != "" || f.junit != "" || len
 // write writes the files of a run, in whose tests there are mistakes; of one that has just
 // been judged also those that CI systems are given unasked.
 func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, mistakes []string, log io.Writer) error {
-	if !f.asked() && !(judged && f.files.wanted()) {
+	if f.files.given = !judged; !f.asked() && !f.files.wanted() {
 		return nil
 	}
 	junit, err := openJUnit(f.junit, r.Command)
@@ -49,9 +49,6 @@ func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, mistakes 
 		return err
 	}
 	f.begin(cmp.Or(r.Command, "plumb"), r.Started, fileOfTest)
-	if !judged && len(f.files.all) == 0 {
-		f.outline = nil
-	}
 	if f.page != nil {
 		f.page.Environment = [][2]string{
 			{"command", strings.TrimSpace("plumb " + strings.Join(r.Args, " "))}, {"run", fmt.Sprintf("%d of the store, %s", r.ID, r.End())}, {"plumb", r.Plumb}, {"reference", r.Reference().String()},

@@ -167,32 +167,20 @@ func TestFindingsAreLookedAt(t *testing.T) {
 
 // TestFindingsThatNobodyLooksAt: a coordinator whose workers have gone does not wait for ever.
 func TestFindingsThatNobodyLooksAt(t *testing.T) {
-	dir := t.TempDir()
-	by := Access{Token: token}
-	server, err := Listen("127.0.0.1:0", dir, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	_, _, books := booked(t, dir, 8, ledger.Budget{})
-	said := make(chan string, 10)
-	co := &Coordinator{
-		Books: books, Key: "k", Plumb: "v1", Spec: []byte("the spec"), Subjects: []string{"a", "b"}, Lease: time.Second,
-		Log:      func(format string, args ...any) { said <- fmt.Sprintf(format, args...) },
-		Findings: func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil },
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- co.Run(t.Context(), server.URL, by) }()
+	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
+		c.Lease = time.Second
+		c.Findings = func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil }
+	})
 	w := worker("w")
-	if _, err := w.Join(t.Context(), server.URL, by); err != nil {
+	if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
 		t.Fatal(err)
 	}
 	finishAll(t, w)
 	w.Leave()
 	select {
-	case err := <-ended:
-		if got := <-said; err != nil || got != "1 findings have no bundle: no worker looks at them" {
-			t.Errorf("%q, %v", got, err)
+	case err := <-s.ended:
+		if err != nil || s.logged() != "1 findings have no bundle: no worker looks at them" {
+			t.Errorf("%q, %v", s.logged(), err)
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("it waits")
