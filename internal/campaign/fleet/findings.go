@@ -222,13 +222,16 @@ func (w *Worker) Bundle(ctx context.Context, b Bundle, zip string) error {
 }
 
 func (w *Worker) tryBundle(ctx context.Context, digest, zip string, text []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	if zip != "" {
-		if err := keepFile(ctx, w.bucket, digest, zip); err != nil {
+		sending, cancel := context.WithTimeout(ctx, Looking)
+		defer cancel()
+		if err := keepFile(sending, w.bucket, digest, zip); err != nil {
 			return err
 		}
 	}
-	_, err := w.conn.RequestWithContext(ctx, bundleSubject(w.key), text)
+	// One that dies while it is asked never answers; one that answers twice has kept it once.
+	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := w.conn.RequestWithContext(asked, bundleSubject(w.key), text)
 	return err
 }

@@ -143,11 +143,25 @@ func TestFindingsAreLookedAt(t *testing.T) {
 		t.Fatalf("the coordinator: %v", err)
 	}
 
-	ended, stop = serve()
-	defer stop()
 	f = take(w)
 	seen[f.N] = true
-	if err := w.Bundle(t.Context(), Bundle{Finding: f.N, Why: "it does not fail again"}, ""); err != nil {
+	dying, err := connect(server.URL, by, "one that dies while it is asked")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := dying.SubscribeSync(bundleSubject("k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- w.Bundle(t.Context(), Bundle{Finding: f.N, Why: "it does not fail again"}, "") }()
+	if _, err := asked.NextMsg(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	dying.Close()
+	ended, stop = serve()
+	defer stop()
+	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
