@@ -79,7 +79,7 @@ func run() int {
 func runHere(root *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, endSoon)
+	defer context.AfterFunc(ctx, endSoon)() // before stop, whose end of ctx is no signal
 	collectLess()
 	scratch.Sweep()
 	worker.Sweep()
