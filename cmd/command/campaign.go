@@ -183,6 +183,9 @@ func (r *campaignRun) planned(sources []string) (*spec, error) {
 
 // record makes the rows of the campaign.
 func (r *campaignRun) record(db *store.Store, s *spec, parts []store.Part, subjects []store.Subject) (*store.Campaign, error) {
+	for _, n := range s.notes {
+		r.say("%s", n)
+	}
 	text, err := s.encode()
 	if err != nil {
 		return nil, err
@@ -401,10 +404,16 @@ func (r *campaignRun) closed(db *store.Store, books *ledger.Ledger, c *store.Cam
 	if err != nil {
 		return nil, 0, err
 	}
-	res.Errors = books.Stuck()
+	wrong, err := mistakes(db, books, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, m := range wrong {
+		res.Errors = append(res.Errors, m.Text)
+	}
 	code = res.exit()
 	if !c.Complete {
-		err = cmp.Or(sightAll(db, books, c.ID), books.End(true, code))
+		err = cmp.Or(sightAll(db, books, c.ID), books.End(true, code, wrong...))
 	}
 	return res, code, err
 }
@@ -424,7 +433,7 @@ func (r *campaignRun) conclude(db *store.Store, books *ledger.Ledger, c *store.C
 		err = res.print(r.out, db)
 	}
 	if run, rerr := db.Run(fmt.Sprint(c.ID)); err == nil {
-		err = cmp.Or(rerr, r.files.write(db, run, true, res.Errors, r.err))
+		err = cmp.Or(rerr, r.files.write(db, run, true, r.err))
 	}
 	next := fmt.Sprintf("plumb campaign findings %d", c.ID)
 	_ = db.Sightings(c.ID, func(f *store.Sighting) error { // the advice is not worth an error

@@ -50,8 +50,12 @@ type spec struct {
 	// of each, by its path there.
 	Baselines map[string]string `json:"baselines,omitempty"`
 
+	// Places are where tests of files stand.
+	Places map[string]testPlace `json:"places,omitempty"`
+
 	planned bool                // here and now: modules are read
 	uses    map[string][]string // paths of modules, by the file that imports them
+	notes   []string            // on the files
 }
 
 // specFile is a test file or a saved program.
@@ -307,13 +311,20 @@ func (s *spec) tests(ctx context.Context, p *plan) ([]campaign.Test, error) {
 		p.cases.sigs = &signatures{}
 	}
 	var out []campaign.Test
-	p.cases.read, s.uses = s.module, map[string][]string{}
+	p.cases.read, s.uses, s.Places = s.module, map[string][]string{}, map[string]testPlace{}
 	for _, f := range s.Files {
 		l, err := p.cases.file(f.Name, []byte(f.Text))
 		if err != nil {
 			return nil, err
 		}
 		s.uses[f.Name] = l.imports
+		s.notes = append(s.notes, l.notes...)
+		if n := len(l.skipped); n > 0 {
+			s.notes = append(s.notes, fmt.Sprintf("%s:%d: left out: %s, %s", f.Name, l.skipped[0].Line, count(n, "test"), l.skipped[0].Skip))
+		}
+		for name, t := range l.defined {
+			s.Places[name] = testPlace{t.Line, t.OfOneFlow()}
+		}
 		out = append(out, l.tests...)
 	}
 	for _, f := range s.Configs {

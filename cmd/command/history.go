@@ -153,7 +153,7 @@ func openStore(flag string) (*store.Store, error) {
 func (h *history) run(s *store.Store, runs []*store.Run) error {
 	switch {
 	case len(runs) == 1:
-		return cmp.Or(h.show(s, runs[0]), h.files.write(s, runs[0], false, nil, h.errs))
+		return cmp.Or(h.show(s, runs[0]), h.files.write(s, runs[0], false, h.errs))
 	case h.files.asked():
 		return usage(errors.New("--html, --junit and --report write one run: name it by its number, or last"))
 	}
@@ -346,6 +346,9 @@ func (h *history) head(r *store.Run) {
 	}
 	_ = w.Flush()
 	fmt.Fprintln(h.out)
+	for _, m := range r.Mistakes {
+		fmt.Fprintf(h.out, "ERROR %s\n", backend.Printable(m.Text, len(m.Text)))
+	}
 }
 
 func (h *history) failures(c *report.Conformance) {

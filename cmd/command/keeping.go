@@ -45,6 +45,8 @@ type keeping struct {
 	writer *store.Writer
 	stage  string // that was written last
 	errs   io.Writer
+
+	mistakes []store.Mistake
 }
 
 func (k *keeping) flag(fl *pflag.FlagSet) {
@@ -158,6 +160,11 @@ func (k *keeping) record(r *verdict.Record) {
 	}
 }
 
+// mistaken adds a mistake in a test.
+func (k *keeping) mistaken(e *verdict.End) {
+	k.mistakes = append(k.mistakes, store.Mistake{Test: e.Test, Text: report.ErrorText(e.Err)})
+}
+
 // findings adds the findings; where none were made smaller, the groups of cases
 // that fail alike.
 func (k *keeping) findings(found []*finding.Finding, groups []*finding.Group) {
@@ -202,7 +209,7 @@ func sighting(g *finding.Group, r *verdict.Record) *store.Sighting {
 // end writes the rest, whether that is all, and how the command ends.
 func (k *keeping) end(complete bool, err error) {
 	if k.writer != nil {
-		k.check(k.writer.End(complete, codeOf(err)))
+		k.check(k.writer.End(complete, codeOf(err), k.mistakes...))
 	}
 	if k.store != nil {
 		_ = k.store.Close()
@@ -291,8 +298,11 @@ func storedCase(r *verdict.Record) store.Case {
 	if r.Reference != nil {
 		c.Reference = r.Reference.Elapsed
 	}
-	if v.Word.IsFinding() {
+	switch {
+	case v.Word.IsFinding():
 		c.Text = r.Program.String()
+	case v.Word == verdict.Rejected && v.Reference != nil && v.Candidate != nil:
+		c.Reason = fmt.Sprintf("%s: %s: %s", v.Reason, v.Reference.Class, v.Reference.Message)
 	}
 	return c
 }

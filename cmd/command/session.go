@@ -359,6 +359,7 @@ func (s *session) onEnd(e *verdict.End) {
 	}
 	if e.Err != nil {
 		s.summary.Errors = append(s.summary.Errors, e.Err)
+		s.reports.kept.mistaken(e)
 	}
 	s.progress.end(e)
 	s.live.ends(e)

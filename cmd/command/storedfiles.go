@@ -38,9 +38,9 @@ func (f *storedFiles) flags(fl *pflag.FlagSet) {
 // asked reports whether the command line asks for any of them.
 func (f *storedFiles) asked() bool { return f.html != "" || f.junit != "" || len(f.files.all) > 0 }
 
-// write writes the files of a run, in whose tests there are mistakes; of one that has just
-// been judged also those that CI systems are given unasked.
-func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, mistakes []string, log io.Writer) error {
+// write writes the files of a run; of one that has just been judged also those that CI
+// systems are given unasked.
+func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, log io.Writer) error {
 	if f.files.given = !judged; !f.asked() && !f.files.wanted() {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, mistakes 
 	if err != nil {
 		return err
 	}
-	f.begin(cmp.Or(r.Command, "plumb"), r.Started, fileOfTest)
+	f.begin(cmp.Or(r.Command, "plumb"), r.Started, placesOf(s, r))
 	if f.page != nil {
 		f.page.Environment = [][2]string{
 			{"command", strings.TrimSpace("plumb " + strings.Join(r.Args, " "))}, {"run", fmt.Sprintf("%d of the store, %s", r.ID, r.End())}, {"plumb", r.Plumb}, {"reference", r.Reference().String()},
@@ -58,12 +58,12 @@ func (f *storedFiles) write(s *store.Store, r *store.Run, judged bool, mistakes 
 		junit.Started = r.Started
 		junit.Properties = [][2]string{{"reference", r.Reference().String()}, {"seed", fmt.Sprint(r.Seed)}, {"plumb", r.Plumb}}
 	}
-	err = f.fill(s, r, junit, mistakes)
+	err = f.fill(s, r, junit)
 	return f.end(closeJUnit(junit, err, log), log)
 }
 
 // fill hands the cases and findings of the run to the files.
-func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit, mistakes []string) error {
+func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit) error {
 	sum := report.NewSummary()
 	sum.Reference, sum.Seed, sum.Elapsed = r.Reference().String(), r.Seed, time.Duration(r.Elapsed*float64(time.Second))
 	for _, c := range r.Candidates() {
@@ -88,19 +88,23 @@ func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit, mi
 		return nil
 	})
 	sum.Tests = len(tests)
+	for _, m := range r.Mistakes {
+		end := &verdict.End{Test: m.Test, Err: errors.New(m.Text)}
+		sum.Errors = append(sum.Errors, end.Err)
+		if junit != nil {
+			junit.End(end)
+		}
+		if f.outline != nil {
+			f.outline.End(end)
+		}
+	}
 	if f.page != nil {
 		f.page.Summary(sum)
-	}
-	for i, m := range mistakes {
-		if junit != nil {
-			junit.Add(report.JUnitCase{Suite: "mistakes in tests", Name: fmt.Sprint(i), Err: errors.New(m)})
-		}
 	}
 	if f.outline == nil || err != nil {
 		return err
 	}
 	f.outline.Summarise(sum)
-	f.outline.Errors = append(f.outline.Errors, mistakes...)
 	return s.Sightings(r.ID, func(g *store.Sighting) error {
 		id := sha256.Sum256([]byte(g.Subject + "\x00" + g.Operator + "\x00" + g.What))
 		word, _, _ := strings.Cut(g.What, " ")
@@ -116,12 +120,21 @@ func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit, mi
 	})
 }
 
-// fileOfTest is the file that a test's name begins with.
-func fileOfTest(test string) (file string, line int) {
-	if file, _, ok := strings.Cut(test, "::"); ok && strings.HasSuffix(file, ".py") {
-		return file, 0
+// placesOf tells where tests of a run stand: the file that a name begins with, and the
+// line where the store has it, which it has of campaigns.
+func placesOf(s *store.Store, r *store.Run) func(test string) (file string, line int) {
+	places := map[string]testPlace{}
+	if c, err := s.Campaign(fmt.Sprint(r.ID)); err == nil && c.ID == r.ID {
+		if sp, err := decodeSpec(c.Spec); err == nil {
+			places = sp.Places
+		}
 	}
-	return "", 0
+	return func(test string) (string, int) {
+		if file := fileOf(test); file != test && strings.HasSuffix(file, ".py") {
+			return file, places[test].Line
+		}
+		return "", 0
+	}
 }
 
 func worstStored(c *store.Case) compare.Number {

@@ -397,21 +397,20 @@ func (l *Ledger) Standing() Standing {
 // Over says whether every unit is done, and a budget is spent.
 func (l *Ledger) Over() bool { return l.Standing().Open == 0 && len(l.Subjects()) == 0 }
 
-// Stuck are the parts that were given up since nearly all draws were rejected, and
-// those in error, in one line each.
-func (l *Ledger) Stuck() []string {
+// Stuck are the parts in error, and those that were given up since nearly all draws were
+// rejected.
+func (l *Ledger) Stuck() (inError, givenUp []store.Mistake) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var lines []string
 	for _, p := range l.parts {
 		switch {
 		case p.Error != "":
-			lines = append(lines, fmt.Sprintf("%s on %s: %s", p.Test, p.Subject, report.ErrorText(errors.New(p.Error))))
+			inError = append(inError, store.Mistake{Test: p.Test, Text: fmt.Sprintf("%s on %s: %s", p.Test, p.Subject, report.ErrorText(errors.New(p.Error)))})
 		case !p.Fixed && p.Rejected >= p.Most && p.Judged < max(p.Wanted, 1):
-			lines = append(lines, fmt.Sprintf("%s on %s: the reference rejected %d draws and accepted %d", p.Test, p.Subject, p.Rejected, p.Judged))
+			givenUp = append(givenUp, store.Mistake{Test: p.Test, Text: fmt.Sprintf("%s on %s: the reference rejected %d draws and accepted %d", p.Test, p.Subject, p.Rejected, p.Judged)})
 		}
 	}
-	return lines
+	return inError, givenUp
 }
 
 // Sight writes findings of the campaign: all of them or none.
@@ -428,11 +427,12 @@ func (l *Ledger) Bundle(finding int64, dir, proof string) error {
 	return l.writer.Bundle(finding, dir, proof)
 }
 
-// End writes that the campaign has ended, or that it was stopped.
-func (l *Ledger) End(complete bool, exit int) error {
+// End writes that the campaign has ended, or that it was stopped, with the mistakes in its
+// tests.
+func (l *Ledger) End(complete bool, exit int, wrong ...store.Mistake) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.writer.End(complete, exit)
+	return l.writer.End(complete, exit, wrong...)
 }
 
 // Disown keeps later campaigns from taking the units of this one for theirs.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"plumb/internal/find/finding"
@@ -148,9 +149,14 @@ func (o *Outline) Case(c OutlineCase) {
 
 // End keeps a mistake in a test.
 func (o *Outline) End(e *verdict.End) {
-	if e.Err != nil {
-		o.Errors = append(o.Errors, clip(e.Test+": "+ErrorText(e.Err), outlineText))
+	if e.Err == nil {
+		return
 	}
+	text := ErrorText(e.Err)
+	if !strings.Contains(text, e.Test) {
+		text = e.Test + ": " + text
+	}
+	o.Errors = append(o.Errors, clip(text, outlineText))
 }
 
 // AddFindings keeps the findings.

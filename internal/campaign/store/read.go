@@ -87,7 +87,11 @@ func (s *Store) runs(where string, each func(*Run) error, args ...any) error {
 		r.Seed, err = strconv.ParseUint(seed, 10, 64)
 		err = errors.Join(err, json.Unmarshal([]byte(arguments), &r.Args), json.Unmarshal([]byte(environment), &r.Environment), s.complete(&r))
 		r.Process = r.Environment[owner]
+		if text := r.Environment[mistakes]; text != "" {
+			err = errors.Join(err, json.Unmarshal([]byte(text), &r.Mistakes))
+		}
 		delete(r.Environment, owner)
+		delete(r.Environment, mistakes)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", r.ID, err)
 		}

@@ -2,10 +2,12 @@ package store
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -421,5 +423,36 @@ func TestDamagedFile(t *testing.T) {
 	}
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMistakesAreKept: a run that has ended has the mistakes in its tests, bounded, and why
+// the cases of its tests have their verdicts.
+func TestMistakesAreKept(t *testing.T) {
+	s := open2(t, filepath.Join(t.TempDir(), "s.db"))
+	w, err := s.Begin(exampleRun())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, reason := range []string{"rare", "frequent", "frequent"} {
+		c := result(i, "f", report.Skipped, "rejected")
+		c.Reason = reason
+		err = errors.Join(err, w.Add(c))
+	}
+	wrong := []Mistake{{"t::f", "t:1:1: t::f: stuck"}, {"t::g", strings.Repeat("ä", mostMistake)}}
+	if err := errors.Join(err, w.End(true, 2, wrong...)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run("1")
+	if err != nil || len(r.Mistakes) != 2 || r.Mistakes[0] != wrong[0] || len(r.Mistakes[1].Text) > mostMistake || r.Process == "" || r.Environment[mistakes] != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	var told []string
+	err = s.Reasons(1, "rejected", []string{"none", "f"}, func(test, reason string, cases int) error {
+		told = append(told, fmt.Sprint(test, reason, cases))
+		return nil
+	})
+	if want := []string{"ffrequent2", "frare1"}; err != nil || !slices.Equal(told, want) {
+		t.Errorf("%v, %v, want %v", told, err, want)
 	}
 }

@@ -41,8 +41,15 @@ type Run struct {
 	Subjects    []Subject         `json:"subjects"`            // the reference first
 	Recording   *Recording        `json:"recording,omitempty"` // of conform run
 	Counts
+	Mistakes []Mistake `json:"mistakes,omitempty"` // of a run that has ended
 	// Process is the one that writes it; "" where that is not known.
 	Process string `json:"-"`
+}
+
+// Mistake is one in a test, which cannot be judged for it. The text names the test.
+type Mistake struct {
+	Test string `json:"test"`
+	Text string `json:"text"`
 }
 
 // Subject is the reference or a candidate of a run.
@@ -82,6 +89,9 @@ const silence = 10 * time.Minute
 func (r *Run) Going() bool {
 	return r.Doing != "" && now().Sub(r.Written).Abs() < silence && !isGone(r.Process) // a clock may go back
 }
+
+// mistakes is the key of a run's environment under which the store keeps mistakes in tests.
+const mistakes = "plumb_mistakes"
 
 // owner is the key of a run's environment under which the store keeps its process.
 const owner = "process"
@@ -359,8 +369,7 @@ func (s *Store) Resume(r *Run, each func(*Case) error) (*Writer, error) {
 
 // own keeps that this process writes the run from now on.
 func (s *Store) own(run int64) error {
-	_, err := s.conn.ExecContext(context.Background(), `UPDATE runs SET environment = json_set(CASE environment WHEN 'null' THEN '{}' ELSE environment END, '$.`+owner+`', ?) WHERE id = ?`, thisProcess(), run)
-	if err != nil {
+	if err := setEnvironment(context.Background(), s.conn, run, owner, thisProcess()); err != nil {
 		return s.fail("write", err)
 	}
 	return nil
@@ -397,13 +406,34 @@ func (w *Writer) Does(doing string) error {
 	return w.flush(func(context.Context, *sql.Tx) error { return nil })
 }
 
-// End writes what is left, and that the run has ended, as far as it came.
-func (w *Writer) End(complete bool, exit int) error {
+// The most that is kept of mistakes.
+const (
+	mostMistakes = 1000
+	mostMistake  = 4 << 10
+)
+
+// End writes what is left, and that the run has ended, as far as it came, with the mistakes
+// in its tests.
+func (w *Writer) End(complete bool, exit int, wrong ...Mistake) error {
 	w.doing = ""
+	wrong = slices.Clone(wrong[:min(len(wrong), mostMistakes)])
+	for i := range wrong {
+		wrong[i].Text = cut(wrong[i].Text, mostMistake)
+	}
 	return w.flush(func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE runs SET complete = ?, ended_ms = ?, exit = ? WHERE id = ?`, complete, now().UnixMilli(), exit, w.ID)
-		return err
+		if _, err := tx.ExecContext(ctx, `UPDATE runs SET complete = ?, ended_ms = ?, exit = ? WHERE id = ?`, complete, now().UnixMilli(), exit, w.ID); err != nil || len(wrong) == 0 {
+			return err
+		}
+		return setEnvironment(ctx, tx, w.ID, mistakes, encoded(wrong))
 	})
+}
+
+// setEnvironment sets a key of what a run ran on.
+func setEnvironment(ctx context.Context, on interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, run int64, key, value string) error {
+	_, err := on.ExecContext(ctx, `UPDATE runs SET environment = json_set(CASE environment WHEN 'null' THEN '{}' ELSE environment END, '$.`+key+`', ?) WHERE id = ?`, value, run)
+	return err
 }
 
 // flush writes the batch, and what more does, in one transaction.
