@@ -104,16 +104,47 @@ func TestCodeIsTold(t *testing.T) {
 // TestCotangentsOfHalves: numbers become a half type by way of float32, as in
 // PyTorch, with numpy and without: rounded at once this one would be -0.9995.
 func TestCotangentsOfHalves(t *testing.T) {
+	got := kitPython(t, `import struct, plumb_arrays, plumb_plain
+given = struct.pack("<d", -0.99975585936), "float16", 0, 1, (1,)
+print(plumb_arrays.cotangent(*given)[0], struct.unpack("<d", plumb_plain.cotangent(*given).data)[0])`)
+	if got != "-1.0 -0.999755859375\n" {
+		t.Error(got)
+	}
+}
+
+// TestArraysHaveTheirDType: what an adapter reads of a tensor is refused in another dtype,
+// not taken for other numbers, but for bfloat16 as ml_dtypes has it.
+func TestArraysHaveTheirDType(t *testing.T) {
+	got := kitPython(t, `import numpy, plumb_arrays
+class Memory:
+    top, bytes = 0, bytearray(64)
+    def reserve(self, n):
+        return 0
+memory, one = Memory(), numpy.ones(2, numpy.float32)
+for name, array in (("float32", one), ("bfloat16", one), ("float32", one.astype(float)), ("bfloat16", one.view(numpy.uint16)), ("bool", one)):
+    try:
+        print(plumb_arrays.write(memory, name, array), memory.bytes[:4].hex())
+    except Exception as e:
+        print(type(e).__name__, e)
+`)
+	if want := "0 0000803f\n0 803f803f\nUnsupported the adapter's array() gave float64 for a tensor of float32: want float32\n" +
+		"Unsupported the adapter's array() gave uint16 for a tensor of bfloat16: want float32\nUnsupported the adapter's array() gave float32 for a tensor of bool: want bool\n"; got != want {
+		t.Error(got)
+	}
+}
+
+// kitPython is what a script prints that imports modules of the kit, with numpy.
+func kitPython(t *testing.T, script string) string {
+	t.Helper()
 	path, _, err := Find("numpy", "")
 	if err != nil {
 		t.Skip("needs a Python with it: ", strings.SplitN(err.Error(), "\n", 2)[0])
 	}
-	cmd := exec.Command(path, "-c", `import struct, plumb_arrays, plumb_plain
-given = struct.pack("<d", -0.99975585936), "float16", 0, 1, (1,)
-print(plumb_arrays.cotangent(*given)[0], struct.unpack("<d", plumb_plain.cotangent(*given).data)[0])`)
+	cmd := exec.Command(path, "-c", script)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=py", "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
-	if got := string(out); err != nil || got != "-1.0 -0.999755859375\n" {
-		t.Errorf("%v %s", err, got)
+	if err != nil {
+		t.Fatalf("%v %s", err, out)
 	}
+	return string(out)
 }

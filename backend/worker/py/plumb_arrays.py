@@ -3,7 +3,7 @@ bfloat16, which numpy lacks, have the dtype float32.
 """
 
 import numpy as np
-from plumb_names import HALF
+from plumb_names import HALF, Unsupported
 
 FEATURES = {"numpy": np.__version__}
 
@@ -28,6 +28,10 @@ def read(memory, name, offset, shape, strides):
 def write(memory, name, array):
     """Puts the elements of a tensor into shared memory and returns their offset."""
     array = np.ascontiguousarray(array)
+    if name == "bfloat16" and array.dtype.name == name:  # that of ml_dtypes
+        array = array.astype(np.float32)
+    if array.dtype != dtype_of(name):
+        raise Unsupported("the adapter's array() gave %s for a tensor of %s: want %s" % (array.dtype, name, np.dtype(dtype_of(name))))
     if name == "bool":
         array = array.view(np.uint8) != 0
     if name == "bfloat16":
