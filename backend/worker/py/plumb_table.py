@@ -444,7 +444,7 @@ def make(adapter, changed, ident, data, bound):
         whys.append(why)
     if ident in STEPS and not entries(adapter, ident):
         return STEPS[ident](adapter, **bound)
-    raise Unsupported(reason(ident, whys) if whys else "%s has no %s" % (adapter.name, ident))
+    raise Unsupported(reason(ident, whys) if whys else "%s has no %s in its table" % (adapter.name, ident))
 
 
 def reason(ident, whys):
