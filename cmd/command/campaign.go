@@ -408,6 +408,7 @@ func (r *campaignRun) closed(db *store.Store, books *ledger.Ledger, c *store.Cam
 	if err != nil {
 		return nil, 0, err
 	}
+	res.Errors = nil
 	for _, m := range wrong {
 		res.Errors = append(res.Errors, m.Text)
 	}
@@ -569,6 +570,7 @@ func (c *campaignOf) status(out io.Writer, db *store.Store, path, name string) e
 	if c.json {
 		return json.NewEncoder(out).Encode(res)
 	}
+	res.mistaken(out)
 	res.head(out)
 	return nil
 }

@@ -39,6 +39,9 @@ func readCampaign(db *store.Store, c *store.Campaign) (*campaignResult, error) {
 	if c.Complete {
 		res.State = "ended"
 	}
+	for _, m := range c.Mistakes {
+		res.Errors = append(res.Errors, m.Text)
+	}
 	parts, err := db.Parts(c.ID)
 	if err != nil {
 		return nil, err
@@ -140,10 +143,15 @@ func (c *campaignResult) absent() []string {
 // mostPrinted is how many failing cases are printed.
 const mostPrinted = 20
 
-func (c *campaignResult) print(out io.Writer, db *store.Store) error {
+// mistaken prints the mistakes in tests.
+func (c *campaignResult) mistaken(out io.Writer) {
 	for _, e := range c.Errors {
 		fmt.Fprintf(out, "ERROR %s\n", e)
 	}
+}
+
+func (c *campaignResult) print(out io.Writer, db *store.Store) error {
+	c.mistaken(out)
 	n := 0
 	err := db.Failures(c.ID, mostPrinted, func(f *store.Case) error {
 		n++

@@ -376,7 +376,7 @@ func TestSignalsEndCommands(t *testing.T) {
 				if code := cmd.ProcessState.ExitCode(); code != exitFault {
 					t.Errorf("plumb %v after %v ends with %d", args, sig, code)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				_ = cmd.Process.Kill()
 				t.Errorf("plumb %v goes on after %v", args, sig)
 			}
