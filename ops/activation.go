@@ -92,9 +92,10 @@ var activationOps = []*op.Def{
 			inside := g.Op("where", g.Op("lt", x, 3), g.Op("gt", x, -3), false)
 			return g.Op("where", inside, g.Div(g.G(), 6), 0.0)
 		}),
-		Sample: func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
-		Exact:  exactly(truth.Hardsigmoid),
-		Tol:    ulpTol(3, "an addition and a division of 2.5: "+openCL),
+		Sample:  func(s *op.Sampler) []any { return []any{awayFrom(s, -5, 5, -3, 3)} },
+		Exact:   exactly(truth.Hardsigmoid),
+		Formula: hardsigmoidFormula,
+		Tol:     twoTermTol,
 	}),
 	{
 		Sig:     "elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",

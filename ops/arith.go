@@ -100,6 +100,7 @@ var arithOps = slices.Concat([]*op.Def{
 		Grad:    rsubGrad,
 		Sample:  sampleRsub,
 		Exact:   exactly(truth.Rsub),
+		Formula: rsubFormula,
 		Tol:     ulpTol(1, "one rounding: "+openCL),
 	},
 	{

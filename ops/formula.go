@@ -141,6 +141,16 @@ func geluFormula(b op.Builder, a op.Args) []op.Value {
 	return []op.Value{b.Mul(b.Mul(x, 0.5), b.Add(cdf, 1))}
 }
 
+func rsubFormula(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Op("sub", a.Any(arg.Other), a.Value(arg.Input), op.Kw("alpha", number(a, arg.Alpha)))}
+}
+
+// hardsigmoidFormula is what PyTorch documents, which loses more towards -3 than
+// the sum with 3 that it computes.
+func hardsigmoidFormula(b op.Builder, a op.Args) []op.Value {
+	return []op.Value{b.Op("clamp", b.Add(b.Div(a.Value(arg.Input), 6), 0.5), 0.0, 1.0)}
+}
+
 func tanhshrinkFormula(b op.Builder, a op.Args) []op.Value {
 	x := a.Value(arg.Input)
 	return []op.Value{b.Sub(x, b.Op("tanh", x))}

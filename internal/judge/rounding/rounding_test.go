@@ -130,3 +130,37 @@ func TestBoundsOfFormulas(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsOfWhatIsDocumented: hardsigmoid may be x/6 + 1/2, as PyTorch documents
+// it, and loses nothing where it is 0 or 1.
+func TestBoundsOfWhatIsDocumented(t *testing.T) {
+	b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((3,), torch.float32, [-2.9413221, 4.0, -5.0])\ny = torch.nn.functional.hardsigmoid(x)\n")), true)
+	const roundoff = 1.0 / (1 << 24)
+	bound := b.Values[0].Bound
+	if bound == nil || bound.Error == nil {
+		t.Fatalf("no bound: %+v", b.Values[0])
+	}
+	x := float32(-2.9413221)
+	lost := math.Abs(float64(x/6+0.5) - (float64(x)+3)/6)
+	if e := bound.Error.Float(0) * roundoff; !(lost < e && e < 1e-6) {
+		t.Errorf("the error is %v, want more than %v", e, lost)
+	}
+	if left, right := bound.Error.Float(1), bound.Error.Float(2); left != 0 || right != 0 {
+		t.Errorf("errors %v and %v beyond the bounds, want 0", left, right)
+	}
+}
+
+// TestBoundsOfRsub: what rsub subtracts is rounded before, as in the sub that it is.
+func TestBoundsOfRsub(t *testing.T) {
+	b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((2,), torch.float32, [-0.8688710927963257, 1.5])\n"+
+		"v = torch.rsub(x, -2.337794070248434, alpha=3)\nw = torch.sub(-2.337794070248434, x, alpha=3)\n")), true)
+	got, want := b.Values[0].Bound, b.Values[1].Bound
+	if got == nil || got.Error == nil || got.Terms == nil {
+		t.Fatalf("rsub: %+v, want a bound with terms", got)
+	}
+	for i := range got.Error.Len() {
+		if got.Error.Float(i) < want.Error.Float(i) || got.Terms.Float(i) < want.Terms.Float(i) {
+			t.Errorf("element %d: error %v of %v, want those of sub, %v of %v", i, got.Error.Float(i), got.Terms.Float(i), want.Error.Float(i), want.Terms.Float(i))
+		}
+	}
+}
