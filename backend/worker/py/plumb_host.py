@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import warnings
 
 import plumb_table
 from plumb_functional import Functional
@@ -24,6 +25,8 @@ class Subject:
         wrong = list(plumb_table.mistakes(self.adapter.table)) if self.adapter.own else ()
         if wrong:
             raise Refusal("the table of %s: %s" % (self.adapter.name, "; ".join(wrong[:8])))
+        if self.adapter.unheeded:
+            warnings.filterwarnings("error", self.adapter.unheeded)
         modes = [*self.adapter.modes, *self.adapter.runs]
         return {"name": self.adapter.name, "version": self.adapter.version, "devices": ["cpu"], "modes": ["eager", *modes],
                 "gradients": self.adapter.gradients, "refusals": not self.adapter.own, "forms": False,

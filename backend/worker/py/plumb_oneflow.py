@@ -50,8 +50,8 @@ class OneFlow(plumb_subject.Adapter):
         "is only implemented on", "Can only calculate the mean of floating types", ".vs k", "For integral input tensors",
         "expected common dtype to be floating point", "Error(s) in loading state_dict", "mut_grad_fn_node().get() != nullptr", "has been released",  # of what is not used, or was used up
     )
-    forms = (ValueError, AssertionError)
-    nodes = ("FunctionNode",)
+    unheeded = ".* do not support inplace"
+    forms, nodes = (ValueError, AssertionError), ("FunctionNode",)
     modes = {"graph": graph}
     forward = ("graph", *plumb_group.modes("global-graph"))
     runs = dict.fromkeys(plumb_group.modes("global") + plumb_group.modes("global-graph"), plumb_group.forwarded("plumb_placed"))

@@ -47,7 +47,8 @@ class Adapter(Words):
     One that `watches` has calls change tensors as PyTorch's do, buffers of norms
     included: what they changed is told. `nodes` are the names of classes of what
     a tensor's grad_fn is, `scopes` those of the contexts that a program may enter,
-    `exhaustion` texts of exceptions which say that memory was. `calls` has what an
+    `exhaustion` texts of exceptions which say that memory was, `unheeded` a pattern of
+    warnings which say that an argument changes nothing. `calls` has what an
     adapter with `own` does itself, by PyTorch's names: what is asked of a tape.
     PyTorch itself has no `table`.
     """
@@ -55,7 +56,7 @@ class Adapter(Words):
     name, version = "", ""
     root = tensor_class = module_class = None
     gaps = forms = nodes = ()
-    scopes, exhaustion = SCOPES, ("out of memory",)
+    scopes, exhaustion, unheeded = SCOPES, ("out of memory",), ""
     table = {}
     own = functional = False
     gradients = True
@@ -198,11 +199,11 @@ class Adapter(Words):
 
     def gap(self, e):
         """Tells whether an exception says that something is not there."""
-        return isinstance(e, (Unsupported, NotImplementedError)) or any(g in str(e) for g in self.gaps)
+        return isinstance(e, GAPS) or any(g in str(e) for g in self.gaps)
 
     def refuses(self, e):
         """Tells whether the framework itself refuses a call by an exception that may also mean a gap."""
-        missing = isinstance(e, (Unsupported, NotImplementedError)) or any(g in str(e) for g in self.gaps)
+        missing = isinstance(e, GAPS) or any(g in str(e) for g in self.gaps)
         frame = raised_at(e).tb_frame
         ours = frame.f_code.co_filename.startswith(HERE) or frame.f_globals.get("__name__") == type(self).__module__
         return not missing and (not ours or frame.f_code is plumb_table.Evaluation.of.__code__)  # which calls functions in C
@@ -213,6 +214,7 @@ class Adapter(Words):
 
 
 table = plumb_table.load
+GAPS = (Unsupported, NotImplementedError, Warning)  # of a warning, what `unheeded` makes an exception
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep  # where the kit and its adapters are
 
 
