@@ -2,6 +2,9 @@ package worker
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -401,5 +404,54 @@ func TestLossesOfClasses(t *testing.T) {
 		if out := run(t, w, b); out.Status != backend.OK || numbers(out.Values[0].Tensor) != c.want {
 			t.Errorf("%s: %+v, want %s", c.name, out, c.want)
 		}
+	}
+}
+
+// TestWhatTablesHave: what a framework has in another form is called by its table.
+func TestWhatTablesHave(t *testing.T) {
+	x, square := f32([]int{4}, 3, 1, 2, 3), f32([]int{2, 2}, 3, 4, 0, 0)
+	for _, name := range []string{"mlx", "tensorflow"} {
+		t.Run(name, func(t *testing.T) {
+			w := hosted(t, name, "")
+			for _, c := range []struct {
+				target, want string
+				x            *tensor.Tensor
+				args         []any
+				kwargs       map[string]any
+				only         string // the framework that has it
+			}{
+				{"torch.unique", "1 2 3", x, nil, nil, ""},
+				{"torch.unique", "1 2 3|2 0 1 2|1 1 2", x, nil, map[string]any{"return_inverse": true, "return_counts": true}, ""},
+				{"torch.unique", "1 2 3|1 1 2", x, nil, map[string]any{"return_counts": true}, ""},
+				{"torch.unique", "1 2 3|2 0 1 2", x, nil, map[string]any{"return_inverse": true}, ""},
+				{"torch.rsub", "-8 -2 -5 -8", x, []any{1.0}, map[string]any{"alpha": int64(3)}, "mlx"},
+				{"torch.linalg.norm", "4", square, []any{int64(1)}, nil, "tensorflow"},
+				{"torch.linalg.norm", "7", square, []any{math.Inf(1)}, nil, "tensorflow"},
+				{"torch.linalg.norm", "5", square, []any{"fro"}, nil, "tensorflow"},
+				{"torch.linalg.norm", "3 4", square, []any{int64(1), int64(0)}, nil, "tensorflow"},
+				{"torch.argsort", "1 2 0 3", x, nil, map[string]any{"stable": false}, "tensorflow"},
+				{"torch.nanquantile", "2.5", x, []any{0.5}, nil, "tensorflow"},
+			} {
+				if c.only != "" && c.only != name {
+					continue
+				}
+				b := new(builder).in("x", c.x, false).call("y", c.target, append([]any{program.Ref("x")}, c.args...)...)
+				for _, k := range slices.Sorted(maps.Keys(c.kwargs)) {
+					b.kw(k, c.kwargs[k])
+				}
+				out := run(t, w, b)
+				var got []string
+				for _, v := range out.Values {
+					for _, one := range append(v.Tuple, v) {
+						if one.Tensor != nil {
+							got = append(got, numbers(one.Tensor))
+						}
+					}
+				}
+				if out.Status != backend.OK || strings.Join(got, "|") != c.want {
+					t.Errorf("%s%v: %v %+v, want %s", c.target, c.kwargs, got, out, c.want)
+				}
+			}
+		})
 	}
 }

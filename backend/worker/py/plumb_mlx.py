@@ -82,6 +82,12 @@ class MLX(plumb_subject.Adapter):
         v = mx.take_along_axis(t, index, dim)
         return v if keepdim else mx.squeeze(v, dim), (index if keepdim else mx.squeeze(index, dim)).astype(mx.int64)
 
+    def distinct(self, t):
+        """Returns the elements that are not equal, where each is in a tensor, and how often; MLX pads them to a size that is given."""
+        values, places, counts = mx.unique(t, t.size, return_inverse=True, return_counts=True)
+        found = int(mx.sum(counts > 0))
+        return values[:found], mx.reshape(places, t.shape).astype(mx.int64), counts[:found].astype(mx.int64)
+
     def assigned(self, t, index, v):
         """Returns a tensor, some elements of which are others."""
         t, index = mx.array(t), self.indexing(t, index)
