@@ -106,6 +106,12 @@ func TestVersionsKnowTheirCases(t *testing.T) {
 			"x = tensor((2,), torch.float32, [0.5, 1.0])\ny = torch.sum(x, 0)", verdict.Exception},
 		{"BCELoss", "x = tensor((2,), torch.float32, [0.5, 1.0])\nt = tensor((2,), torch.float32, [0.5, 2.0])\nm = torch.nn.BCELoss()\ny = m(x, t)",
 			"x = tensor((2,), torch.float32, [0.5, 1.0])\nt = tensor((2,), torch.float32, [0.5, 0.0])\nm = torch.nn.BCELoss()\ny = m(x, t)", verdict.Exception},
+		{"lerp", "x = tensor((1,), torch.float32, [-1.0])\nd = tensor((1,), torch.float32, [float(\"inf\")])\ny = torch.lerp(x, d, -0.75)",
+			"x = tensor((1,), torch.float32, [-1.0])\nd = tensor((1,), torch.float32, [float(\"inf\")])\ny = torch.lerp(x, d, -0.25)", value},
+		{"lerp_", "x = tensor((1,), torch.float32, [float(\"-inf\")])\nd = tensor((1,), torch.float32, [1.0])\nw = tensor((1,), torch.float32, [-0.5])\ny = x.lerp_(d, w)",
+			"x = tensor((1,), torch.float32, [-1.0])\nd = tensor((1,), torch.float32, [1.0])\nw = tensor((1,), torch.float32, [-0.5])\ny = x.lerp_(d, w)", value},
+		{"cosine_embedding_loss", "x = tensor((1, 5), torch.float32, uniform(0, 1, key=1))\nd = tensor((5,), torch.float32, uniform(0, 1, key=2))\nt = tensor((1,), torch.int64, [1])\ny = torch.nn.functional.cosine_embedding_loss(x, d, t)",
+			"x = tensor((1, 5), torch.float32, uniform(0, 1, key=1))\nd = tensor((1, 5), torch.float32, uniform(0, 1, key=2))\nt = tensor((1,), torch.int64, [1])\ny = torch.nn.functional.cosine_embedding_loss(x, d, t)", verdict.Exception},
 	} {
 		for text, want := range map[string]bool{c.shows: true, c.beside: false} {
 			p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\n"+text+"\n")
