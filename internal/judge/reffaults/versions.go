@@ -36,6 +36,49 @@ same(torch.autograd.grad(torch.TARGET(x, y).sum(), (x, y)), [[0.5], [0.5]])`),
 		Reason:    "an element at a bound has no gradient, or half of it where the bound is a tensor; before, it has all of it",
 		Proof:     "x = torch.tensor([0., 1.], requires_grad=True)\ny = (x * 1)." + call + "\ny.sum().backward()\nsame(x.grad[0], 0)",
 	}
+}), each([]string{"hinge_embedding_loss", "HingeEmbeddingLoss"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch >=2.15",
+		Target:    target,
+		Kinds:     grads,
+		When: func(p *program.Program) bool {
+			margin := marginOr(p, 1)
+			return len(p.Inputs) > 0 && hasElement(&p.Inputs[0], func(v float64) bool { return v == margin })
+		},
+		Reason: "an element that is the margin has no gradient, as at a bound of clamp; before, it has all of it",
+		Proof: `x = torch.tensor([1., 0.], requires_grad=True)
+F.hinge_embedding_loss(x, -torch.ones(2), reduction="sum").backward()
+same(x.grad, [0, -1])`,
+	}
+}), each([]string{"margin_ranking_loss", "MarginRankingLoss"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch >=2.15",
+		Target:    target,
+		Kinds:     grads,
+		When: func(p *program.Program) bool {
+			margin := math.Abs(marginOr(p, 0))
+			return len(p.Inputs) > 1 && hasElement(&p.Inputs[0], func(a float64) bool {
+				return hasElement(&p.Inputs[1], func(b float64) bool { return math.Abs(a-b) == margin })
+			})
+		},
+		Reason: "two elements that are the margin apart have no gradient, as at a bound of clamp; before, they have all of it",
+		Proof: `x = torch.tensor([1., 0.], requires_grad=True)
+F.margin_ranking_loss(x, torch.zeros(2), torch.ones(2), margin=1., reduction="sum").backward()
+same(x.grad, [0, -1])`,
+	}
+}), each([]string{"smooth_l1_loss", "SmoothL1Loss"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch >=2.9",
+		Target:    target,
+		Kinds:     grads,
+		When: func(p *program.Program) bool {
+			return sharesElement(p) && slices.ContainsFunc(p.Calls, func(c program.Call) bool { return numberOr(argumentOf(&c, len(c.Args), "beta"), 1) == 0 })
+		},
+		Reason: "with a beta of 0, an element that is its target has no gradient; before, it has that of one below it",
+		Proof: `x = torch.ones(1, requires_grad=True)
+F.smooth_l1_loss(x, torch.ones(1), beta=0.).backward()
+same(x.grad, [0])`,
+	}
 }), each([]string{"lerp", "lerp_"}, func(target string) verdict.KnownFault {
 	return verdict.KnownFault{
 		Reference: "torch >=2.9",
@@ -159,6 +202,15 @@ abs(w.grad[0, 0, 0, 0, 0].item() - 25600) > 10`,
 	Proof:  `type(raised(lambda: F.cosine_embedding_loss(torch.rand(2, 5), torch.rand(5), torch.ones(2)))) is RuntimeError`,
 }, {
 	Reference: "torch >=2.15",
+	Target:    "quantile",
+	Kinds:     grads,
+	When:      hasEqual,
+	Reason:    "which of equal elements has the gradient is not defined: before, it is the one that a stable sort has there",
+	Proof: `x = torch.tensor([0., 1., 1., 0.], requires_grad=True)
+torch.quantile(x, 1.).backward()
+same(x.grad, [0, 1, 0, 0])`,
+}, {
+	Reference: "torch >=2.15",
 	Target:    "torch.cholesky",
 	Kinds:     raises,
 	Reason:    "the function was removed; torch.linalg.cholesky takes its place",
@@ -231,6 +283,16 @@ not torch.autograd.grad(x.prod(), x, create_graph=True)[0].requires_grad`,
 y = F.group_norm(torch.randn(2, 4), 2, None, b).sum()
 raises(y.backward, "RuntimeError", "tensor does not have a device")`,
 }})
+
+// marginOr returns the margin of a program's loss, or what it is where none is given.
+func marginOr(p *program.Program, otherwise float64) float64 {
+	for i := range p.Calls {
+		if v := argumentOf(&p.Calls[i], len(p.Calls[i].Args), "margin"); v != nil {
+			return numberOr(v, otherwise)
+		}
+	}
+	return otherwise
+}
 
 // farFromInfinity reports an infinite end and a weight that is far on the other side of the first one.
 func farFromInfinity(p *program.Program) bool {
