@@ -147,3 +147,21 @@ func TestRejectionsOfElementwise(t *testing.T) {
 		})
 	}
 }
+
+// TestBoundsOfEitherSign: -0 is a bound of 0 or lies at it; a library may return either.
+func TestBoundsOfEitherSign(t *testing.T) {
+	x := tensor.New(tensor.F32, 1)
+	for _, name := range []string{"torch.clamp", "torch.nn.functional.relu6", "torch.nn.functional.hardtanh"} {
+		args := []any{x, 0.0, 6.0}
+		if strings.HasSuffix(name, "relu6") {
+			args = args[:1]
+		}
+		call, err := ops.Table().Resolve(name, args, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !call.Def.Tol.AnyZero {
+			t.Errorf("%s: a zero has to have one sign", name)
+		}
+	}
+}
