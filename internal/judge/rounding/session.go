@@ -29,17 +29,18 @@ type errorSession struct {
 	tape   []autograd.Node
 	states map[*tensor.Tensor]*state
 	unit   float64
-	silent bool                    // inside a Formula: nothing is recorded for differentiation
-	made   []*tensor.Tensor        // those of states, in their order
-	held   int                     // the elements of made
-	most   int                     // how many may be held; 0: any number
-	poles  map[*tensor.Tensor]bool // results whose gradient is infinite or NaN
+	silent bool                        // inside a Formula: nothing is recorded for differentiation
+	made   []*tensor.Tensor            // those of states, in their order
+	held   int                         // the elements of made
+	most   int                         // how many may be held; 0: any number
+	poles  map[*tensor.Tensor]bool     // results whose gradient is infinite or NaN
+	own    map[op.Value]*tensor.Tensor // gradients that no other value shares
 }
 
 var _ interp.Session = (*errorSession)(nil)
 
 func newSession(table *op.Table, unit float64) *errorSession {
-	return &errorSession{table: table, states: map[*tensor.Tensor]*state{}, poles: map[*tensor.Tensor]bool{}, unit: unit}
+	return &errorSession{table: table, states: map[*tensor.Tensor]*state{}, poles: map[*tensor.Tensor]bool{}, own: map[op.Value]*tensor.Tensor{}, unit: unit}
 }
 
 // Leaf makes a variable of a tensor.
@@ -108,13 +109,16 @@ func (s *errorSession) Backward(values, cotangents []op.Value, create bool, inpu
 	}
 	silent, since := s.silent, len(s.made)
 	defer func() { s.silent = silent }()
+	clear(s.own) // the gradients of another backward pass
 	s.silent = silent || !create
 	defer s.room(s.held)()
 	tape := s.tape
 	for i := range slices.Backward(tape) {
 		s.notePoles(&tape[i], cot)
-		if err := autograd.Walk(b, tape[i:i+1], cot, eager.RequiresGrad); err != nil {
-			return cot, err
+		if !s.intoView(&tape[i], cot) {
+			if err := autograd.Walk(b, tape[i:i+1], cot, eager.RequiresGrad); err != nil {
+				return cot, err
+			}
 		}
 		eager.Passed(&tape[i], cot, inputs)
 		if s.silent {
