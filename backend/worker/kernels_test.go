@@ -26,6 +26,11 @@ func TestDeepGraphs(t *testing.T) {
 	runKernels(t, "deep.py", "torch")
 }
 
+// TestWeightsOfRecurrentLayers: PyTorch 1.13 keeps those of nn.LSTM in a list that a call's do not reach.
+func TestWeightsOfRecurrentLayers(t *testing.T) {
+	runKernels(t, "recurrent.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {

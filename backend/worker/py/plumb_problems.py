@@ -130,8 +130,19 @@ class Problem:
         named = dict(self.model.named_buffers())
         buffers = [values[n] for n in self.held if n in named]
         call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
-        v = call(self.model, values, tuple(args[:self.inputs]))
+        refreshed(self.model, values)
+        try:
+            v = call(self.model, values, tuple(args[:self.inputs]))
+        finally:
+            refreshed(self.model, {})
         return (v, *[b.clone() for b in buffers]) if buffers else v
+
+
+def refreshed(model, values):
+    """Gives recurrent layers the weights of a call: before 2.1 they keep a list of their own."""
+    for prefix, m in model.named_modules():
+        if isinstance(m, torch.nn.RNNBase):
+            m._flat_weights = [values.get("%s.%s" % (prefix, n) if prefix else n, getattr(m, n)) for n in m._flat_weights_names]
 
 
 def parsed(path):
