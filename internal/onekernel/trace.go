@@ -255,10 +255,20 @@ func (t *traced) contracts(p *program.Program) bool {
 	return r != nil && r.calls(func(d *op.Def) bool { return d != nil && d.Traits.Has(op.Contraction) })
 }
 
-// single reports whether it is traced to a single call.
+// single reports whether all but one of the calls that it is traced to move elements alone.
 func (t *traced) single(p *program.Program) bool {
 	r := t.recorded(p)
-	return r != nil && len(r.program.Calls) == 1
+	if r == nil {
+		return false
+	}
+	computing := 0
+	r.calls(func(d *op.Def) bool {
+		if d == nil || d.Tol.Class != op.Exact {
+			computing++
+		}
+		return false
+	})
+	return computing == 1
 }
 
 func (t *traced) recorded(p *program.Program) *recording {

@@ -26,3 +26,32 @@ func TestMethodsAreTraced(t *testing.T) {
 		}
 	}
 }
+
+// TestProductsOfWhatIsMoved: a product of arguments is a single one where they, or the result,
+// are moved besides, and none where they are computed with.
+func TestProductsOfWhatIsMoved(t *testing.T) {
+	for body, want := range map[string]bool{
+		"y = x0 @ x1\n": true,
+		"a = x0.flip(0)\nb = x1[:, None]\nd = b[:, 0]\nc = a @ d\ny = c[:, 1:]\n": true,
+		"a = x0 * 2\ny = a @ x1\n": false,
+		"y = x0.flip(0)\n":         false,
+	} {
+		tell := func(_ context.Context, _, answer any) error {
+			told := answer.(*struct {
+				Program string
+				Results []string
+			})
+			told.Program = "# plumb program v1\nimport operator, torch\nfrom plumb import case, tensor\n\ncase(\"trace\", seed=0)\nx0 = tensor((2, 3), torch.float32, constant(0.0))\nx1 = tensor((3, 4), torch.float32, constant(0.0))\n" + body
+			told.Results = []string{"y"}
+			return nil
+		}
+		c := cases(t, makerOf(t, "x: float[2,3], w: float[3,4]", tensor.F32), 1)[0]
+		of := &traced{id: "kernel", known: map[string]*recording{}}
+		if _, err := of.learn(t.Context(), tell, c.program); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		if got := of.single(c.program); got != want {
+			t.Errorf("%s: %v, want %v", body, got, want)
+		}
+	}
+}
