@@ -10,6 +10,7 @@ import (
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // text parses a program without its header.
@@ -161,6 +162,27 @@ func TestBoundsOfRsub(t *testing.T) {
 	for i := range got.Error.Len() {
 		if got.Error.Float(i) < want.Error.Float(i) || got.Terms.Float(i) < want.Terms.Float(i) {
 			t.Errorf("element %d: error %v of %v, want those of sub, %v of %v", i, got.Error.Float(i), got.Terms.Float(i), want.Error.Float(i), want.Terms.Float(i))
+		}
+	}
+}
+
+// TestTermsOfASumMoveWithIt: what is a part of a product, or its transpose, has its terms.
+func TestTermsOfASumMoveWithIt(t *testing.T) {
+	s := newSession(ops.Table(), 0x1p-24)
+	b := s.Builder()
+	x := tensor.New(tensor.F64, 3, 3)
+	for i := range x.Len() {
+		x.Set(i, complex(float64(i)-3.5, 0))
+	}
+	product := b.Op("matmul", s.Leaf(x, false), s.Leaf(x, false))
+	row := b.Op("select", b.Op("t", product), 0, 1)
+	of, moved := s.of(product), s.of(row)
+	if moved.terms == nil || moved.count != of.count {
+		t.Fatalf("the terms of a column are %v, %v roundings, want %v", moved.terms, moved.count, of.count)
+	}
+	for i := range moved.terms.Len() {
+		if got, want := moved.terms.Float(i), of.terms.Float(3*i+1); got != want {
+			t.Errorf("element %d has %v, want %v", i, got, want)
 		}
 	}
 }

@@ -60,12 +60,31 @@ func (c *applied) moved() []*state {
 	if err != nil {
 		return nil
 	}
+	terms, count := c.movedTerms()
 	return each(len(errs), func(i int) *state {
 		if errs[i].DType() != tensor.F64 {
 			return &state{unknown: true}
 		}
-		return &state{err: errs[i]}
+		st := &state{err: errs[i]}
+		if len(terms) == len(errs) {
+			st.terms, st.count = terms[i], count
+		}
+		return st
 	})
+}
+
+// movedTerms are those of a sum whose elements are moved, and of nothing else with them.
+func (c *applied) movedTerms() ([]*tensor.Tensor, float64) {
+	operands := c.call.Args.AllValues()
+	if len(operands) != 1 || c.of(operands[0]).terms == nil {
+		return nil, 0
+	}
+	of := c.of(operands[0])
+	terms, err := c.magnitude(func(op.Value) *tensor.Tensor { return of.terms })
+	if err != nil {
+		return nil, 0
+	}
+	return terms, of.count
 }
 
 // enlarged returns the absolute values of an operand moved by its errors.
