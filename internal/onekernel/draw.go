@@ -426,8 +426,11 @@ func (c *Case) input(k int, src *choice.Source) (*program.Input, error) {
 	case c.Regime == NonFinite && !c.strikes(k):
 		in.Fill.Special = 0
 	}
-	if len(of.Among) > 0 {
+	switch {
+	case len(of.Among) > 0:
 		in.Fill = among(in, of.Among)
+	case of.Above && c.Regime == Ties: // a quotient by a scale lies halfway between whole numbers
+		in.Fill = among(in, []float64{2, 4})
 	}
 	if of.Pattern != "" {
 		in.Fill = of.Pattern.fill(in)

@@ -282,3 +282,22 @@ func TestPositiveElementsAreSmallAndLarge(t *testing.T) {
 		t.Errorf("from %g to %g", least, most)
 	}
 }
+
+// TestTiesOfScalesHalve: among ties a positive argument is 2 or 4, so that quotients by it lie
+// halfway between whole numbers, where those who round go apart.
+func TestTiesOfScalesHalve(t *testing.T) {
+	seen := 0
+	for _, c := range cases(t, makerOf(t, "x: float[N,C], s: float[1] > 0", tensor.F32), len(first)) {
+		if x, s := c.program.Inputs[0].Materialize(), c.program.Inputs[1].Materialize(); c.Regime == Ties && x.Len() > 0 {
+			seen++
+			for k := range s.Len() {
+				if v := real(s.At(k)); v != 2 && v != 4 {
+					t.Errorf("a scale of %g", v)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no ties were drawn")
+	}
+}
