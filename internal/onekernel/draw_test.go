@@ -301,3 +301,15 @@ func TestTiesOfScalesHalve(t *testing.T) {
 		t.Error("no ties were drawn")
 	}
 }
+
+// TestMeansFarAboveTheDeviation: in one pass the squares' roundings are as large as the
+// variance, where the dtype tells such elements apart.
+func TestMeansFarAboveTheDeviation(t *testing.T) {
+	for _, d := range []tensor.DType{tensor.F32, tensor.F16} {
+		for _, c := range cases(t, makerOf(t, "x: float[N,C]", d), len(first)) {
+			if in := c.program.Inputs[0]; c.Regime == Offset && (in.Fill.Lo*in.Fill.Lo*0x1p-24 >= in.Fill.Hi*in.Fill.Hi) != (d == tensor.F32) {
+				t.Errorf("%v: a mean of %g, a deviation of %g", d, in.Fill.Lo, in.Fill.Hi)
+			}
+		}
+	}
+}
