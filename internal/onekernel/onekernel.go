@@ -679,6 +679,9 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.stretched(ctx, r) {
+		return nil, nil
+	}
 	if err := s.sumsInHalf(ctx, r, job); err != nil {
 		return nil, err
 	}

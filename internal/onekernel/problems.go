@@ -9,6 +9,8 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
+	"plumb/internal/judge/verdict"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -222,6 +224,7 @@ func (e *stateEntry) fill(in *Input, of tensor.DType) {
 		if dt.IsFloat() {
 			dt = of
 		}
+		in.Among, in.Pattern = nil, "" // a causal mask is not any triangle of zeros and ones
 		in.DType, in.Literal = dt, tensor.New(dt, e.Shape...)
 		for i, v := range e.Values {
 			in.Literal.Set(i, complex(v, 0))
@@ -311,4 +314,40 @@ func (p *problem) beyond(c *Case, ref *backend.Outcome) bool {
 	}
 	p.inside++
 	return false
+}
+
+// stretched reports whether a case that misaligns is one that a problem takes by accident: with
+// a size of 1, of its state alone, that it does not take at 2, as a mask for one position is
+// broadcast to all of them.
+func (s *Session) stretched(ctx context.Context, r *result) bool {
+	p, of := s.maker.form.(*problem)
+	if !of || r.verdict.Word != verdict.Misaligned {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.given)) {
+		if r.Sizes[name] != 1 || p.given[name] == 1 {
+			continue
+		}
+		two := *r.Case
+		two.Sizes = maps.Clone(r.Sizes)
+		two.Sizes[name] = 2
+		if s.maker.rewrite(&two) != nil || !p.alike(two.program, r.program) {
+			continue // it makes no such model, which is no broadcast; or it is a size of what it is given
+		}
+		if ref, _, err := s.tryReference(ctx, backend.NewJob(two.program)); err == nil && ref.Status == backend.Raised {
+			return true
+		}
+	}
+	return false
+}
+
+// alike reports whether the inputs of two calls, without their state, have the same shapes.
+func (p *problem) alike(a, b *program.Program) bool {
+	given := 0
+	for _, e := range p.told.Examples {
+		if e.DType != "" {
+			given++
+		}
+	}
+	return slices.EqualFunc(a.Inputs[:given], b.Inputs[:given], func(x, y program.Input) bool { return slices.Equal(x.Shape, y.Shape) })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"plumb/backend/worker"
+	"plumb/tensor"
 )
 
 // entry is a kernel of the test data and the verdict that it deserves; see its README.md.
@@ -24,6 +25,7 @@ const sets = "../../cmd/command/testdata/kernels"
 var smoke = []string{
 	"problems/solutions/linear_batchnorm/same.py", "problems/solutions/linear_batchnorm/stale.py", "problems/solutions/linear_batchnorm/no_update.py",
 	"problems/solutions/log_softmax/zeros.py", "problems/solutions/hinge_broadcast/same.py", "problems/solutions/hinge_broadcast/one_row.py", "problems/solutions/log_softmax/half.py", "tasks/row_softmax/submission_expected.py",
+	"problems/solutions/causal_mask_softmax/own_mask.py", "problems/solutions/causal_mask_softmax/strict.py",
 }
 
 func TestProblemsAndTasks(t *testing.T) {
@@ -112,3 +114,17 @@ func TestTaskIsLaidOut(t *testing.T) {
 }
 
 func decodeYAML(text []byte, into any) error { return yaml.Unmarshal(text, into) }
+
+// TestBuffersHoldWhatTheyAreGiven: a causal mask is no class of zeros and ones, nor any triangle.
+func TestBuffersHoldWhatTheyAreGiven(t *testing.T) {
+	e := stateEntry{Values: []float64{1, 0, 1, 1}}
+	e.DType, e.Shape, e.Among, e.Pattern = "float32", []int{2, 2}, []float64{0, 1}, Lower
+	in, err := e.input("p0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.fill(in, tensor.F64)
+	if in.Among != nil || in.Pattern != "" || in.Literal == nil || in.Literal.Float(1) != 0 || in.Literal.DType() != tensor.F64 {
+		t.Errorf("%+v", in)
+	}
+}

@@ -11,7 +11,7 @@ from plumb_forms import described
 from plumb_names import Refusal
 
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
-LITERAL = 1 << 14  # elements of a buffer whose values are told
+LITERAL = 1 << 20  # elements of a buffer whose values are told
 
 
 class Sized(ast.NodeTransformer):
