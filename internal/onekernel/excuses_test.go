@@ -410,3 +410,13 @@ func TestFailsLater(t *testing.T) {
 		}
 	}
 }
+
+// TestMomentsAreUndefined: PyTorch's own var_mean has a mean of NaN for an infinity, where mean
+// has the infinity.
+func TestMomentsAreUndefined(t *testing.T) {
+	for of, want := range map[string]bool{"aten::var": true, "aten::std_mean": true, "aten::native_batch_norm": true, "aten::mean": false, "aten::vdot": false} {
+		if got := uses([]string{"aten::add", of}, moments...); got != want {
+			t.Errorf("%s: %v", of, got)
+		}
+	}
+}

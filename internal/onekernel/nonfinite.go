@@ -34,9 +34,10 @@ const residue = 0x1p-26
 // it has NaN or the other infinity where the reference's is one times what rounding has left
 // of 0, as (x−m)·w is in a row that is constant; or it has NaN for an infinity of a product of
 // matrices, to which it may add terms of zeros: what pads a block, the state before the first;
-// or for one of lerp, which its documentation says is NaN: x + m·(y−x).
+// or for one of lerp, which its documentation says is NaN: x + m·(y−x); or for a mean beside
+// a variance, which Welford's formula has by differences from the mean so far.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
-	lerps := slices.ContainsFunc(r.refSeen.Operators, func(name string) bool { return strings.HasPrefix(name, "aten::lerp") })
+	lerps := uses(r.refSeen.Operators, "aten::lerp")
 	if r.Regime != NonFinite || s.pointwise && !lerps || r.verdict.Word != verdict.Misaligned || r.verdict.Kind != verdict.Kind(backend.PartValue) {
 		return false, nil
 	}
@@ -53,7 +54,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 		free = append(free, o)
 	}
-	undefined := lerps || s.contracts || s.traced != nil && s.traced.contracts(r.program)
+	undefined := lerps || uses(r.refSeen.Operators, moments...) || s.contracts || s.traced != nil && s.traced.contracts(r.program)
 	for _, d := range r.verdict.Differences {
 		if d.Diff.Rule == compare.Distance && float64(d.Diff.WorstRatio) <= r.slack {
 			continue
@@ -75,6 +76,16 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 	}
 	return true, nil
+}
+
+// moments begin the names of operators that have a mean and a variance.
+var moments = []string{"aten::var", "aten::std", "aten::native_batch_norm", "aten::native_layer_norm", "aten::native_group_norm"}
+
+// uses reports whether the name of an operator begins as one of some do.
+func uses(operators []string, begins ...string) bool {
+	return slices.ContainsFunc(operators, func(name string) bool {
+		return slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(name, begin) })
+	})
 }
 
 // follows reports whether each element of a kernel's result is as the reference's, or
