@@ -31,6 +31,11 @@ func TestWeightsOfRecurrentLayers(t *testing.T) {
 	runKernels(t, "recurrent.py", "torch")
 }
 
+// TestSizesOfFunctionsInC: they are told in the words that PyTorch has for them.
+func TestSizesOfFunctionsInC(t *testing.T) {
+	runKernels(t, "declared.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {

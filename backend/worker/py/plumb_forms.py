@@ -280,7 +280,7 @@ class Library(Kernel):
 
     def number(self, d, named):
         if d["value"]:
-            return number(d["value"], named)
+            return number(d["value"], {**{n: named[of].shape[axis] for n, (of, axis) in self.sizes.items() if of in named}, **named})
         if d["name"] in self.sizes:
             of, axis = self.sizes[d["name"]]
             return named[of].shape[axis]
@@ -292,11 +292,11 @@ ARITHMETIC = {ast.Mult: lambda a, b: a * b, ast.Div: lambda a, b: a // b, ast.Fl
 
 
 def number(text, named):
-    """Returns what an expression of numbers, x.numel(), x.dim() and x.shape[i] comes to."""
+    """Returns what an expression of numbers, sizes, x.numel(), x.dim(), x.size(i) and x.shape[i] comes to."""
     def of(node):
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return node.value
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and node.id in named:
             return named[node.id]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -of(node.operand)
@@ -304,6 +304,8 @@ def number(text, named):
             return ARITHMETIC[type(node.op)](of(node.left), of(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SIZES and not node.args:
             return SIZES[node.func.attr](of(node.func.value))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size" and len(node.args) == 1:
+            return of(node.func.value).shape[of(node.args[0])]
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             return of(node.value.value).shape[of(node.slice)]
         raise Refusal("--signature: %r is no size" % text)
