@@ -95,7 +95,7 @@ func (s *Set) Opener(ctx context.Context, spec string) (func() (backend.Backend,
 		s.note(spec, base.Reference().Name+" "+base.Reference().Version)
 		return func() (backend.Backend, error) { return base, nil }, nil
 	}
-	if _, err := os.Stat(of.Name); err == nil {
+	if info, err := os.Stat(of.Name); err == nil && info.Mode().IsRegular() {
 		return nil, &Error{fmt.Errorf("unknown backend %q: the file of this name is ./%s", spec, spec)}
 	}
 	return nil, &Error{fmt.Errorf("unknown backend %q%s: want %s", spec, spell.Guess(of.Name, append([]string{Native, recordedName}, worker.Frameworks...)), Help)}

@@ -2,6 +2,7 @@ package open
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -68,5 +69,18 @@ func TestMisspeltMode(t *testing.T) {
 	var wrong *Error
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `"jit.trase" is neither a mode of torch`) || !strings.Contains(err.Error(), "jit.trace") {
 		t.Error(err)
+	}
+}
+
+// TestWorkerWithoutItsSlash: a file of the name is told, a folder is not.
+func TestWorkerWithoutItsSlash(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.WriteFile("mine", nil, 0o700), os.Mkdir("folder", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{"mine": "is ./mine:jit", "folder": "want NAME[@DEVICE]"} {
+		if _, err := new(Set).Opener(t.Context(), name+":jit"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", name, err, says)
+		}
 	}
 }

@@ -47,22 +47,19 @@ func mistakes(db *store.Store, books *ledger.Ledger, c *store.Campaign) ([]store
 
 // whyRejected adds to tests that were given up why their draws were rejected most often.
 func whyRejected(db *store.Store, run int64, givenUp []store.Mistake) error {
-	if len(givenUp) == 0 {
-		return nil
-	}
 	var tests []string
 	for _, m := range givenUp {
 		tests = append(tests, m.Test)
 	}
 	told := map[string]bool{}
-	return db.Reasons(run, string(verdict.Rejected), tests, func(test, reason string, cases int) error {
+	return db.Reasons(run, string(verdict.Rejected), tests, func(test, reason string, _ int) error {
 		if told[test] {
 			return nil
 		}
 		told[test] = true
 		for i := range givenUp {
 			if givenUp[i].Test == test {
-				givenUp[i].Text += fmt.Sprintf("; %d times: %s", cases, reason)
+				givenUp[i].Text += "; most often: " + reason
 			}
 		}
 		return nil
@@ -82,7 +79,7 @@ func (s *spec) beyond(db *store.Store, run int64) (wrong []store.Mistake, err er
 		at, ofFile := s.Places[test]
 		return !ofFile || at.OneFlow || supported[test]
 	})
-	if err != nil || len(tests) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	lacks, times := map[string]string{}, map[string]int{} // of each, the most frequent reason

@@ -3,7 +3,6 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -96,13 +95,16 @@ func (s *Store) Lacks(run int64, each func(subject, reason string, cases int) er
 // Reasons hands to each how many cases of some tests of a run have a verdict for a reason,
 // test by test, the most frequent first.
 func (s *Store) Reasons(run int64, word string, tests []string, each func(test, reason string, cases int) error) error {
-	args := []any{run, word}
-	for _, t := range tests {
-		args = append(args, cut(t, maxName))
+	if len(tests) == 0 {
+		return nil // without reading the run
+	}
+	names := make([]string, len(tests))
+	for i, t := range tests {
+		names[i] = cut(t, maxName)
 	}
 	return s.query(`SELECT (SELECT text FROM names WHERE id = test), reason, count(*) FROM cases c LEFT JOIN details d USING (run, n)
-		WHERE run = ? AND verdict = (SELECT id FROM names WHERE text = ?) AND test IN (SELECT id FROM names WHERE text IN (?`+strings.Repeat(", ?", len(tests)-1)+`))
-		GROUP BY test, reason ORDER BY test, 3 DESC, reason`, args, func(rows *sql.Rows) error {
+		WHERE run = ? AND verdict = (SELECT id FROM names WHERE text = ?) AND test IN (SELECT id FROM names WHERE text IN (SELECT value FROM json_each(?)))
+		GROUP BY test, reason ORDER BY test, 3 DESC, reason`, []any{run, word, encoded(names)}, func(rows *sql.Rows) error {
 		var test string
 		var reason sql.NullString
 		var cases int

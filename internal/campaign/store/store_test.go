@@ -452,6 +452,7 @@ func TestMistakesAreKept(t *testing.T) {
 		told = append(told, fmt.Sprint(test, reason, cases))
 		return nil
 	})
+	err = errors.Join(err, s.Reasons(1, "rejected", nil, func(string, string, int) error { return errors.New("of no test") }))
 	if want := []string{"ffrequent2", "frare1"}; err != nil || !slices.Equal(told, want) {
 		t.Errorf("%v, %v, want %v", told, err, want)
 	}
