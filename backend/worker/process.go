@@ -472,7 +472,9 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		at(starved*most, nil)
 	}
 	if after := w.config.Asleep; after > 0 {
-		at(after, func(used, queued time.Duration) bool { return used+queued < after/20 })
+		for k := after; k < starved*w.config.CaseTimeout; k += after { // one that had to do first sleeps for the most of a longer time
+			at(k, func(used, queued time.Duration) bool { return used+queued < k/20 })
+		}
 	}
 	if after := w.config.Busy; after > 0 {
 		for k := after; k < starved*w.config.CaseTimeout; k += after { // as soon as it has had a processor for so long
