@@ -18,6 +18,8 @@ func TestConformGenWarnsOfBlindCases(t *testing.T) {
  'deep': dict(name=['conv2d'], para=dict(dilation=[(2, 1)]), tensor_para=dict(dtype=[np.float32], args=[dict(ins=['input'], shape=[(1, 2, 5, 5)]), dict(ins=['weight'], shape=[(3, 2, 2, 3)])])),
  'above': dict(name=['relu'], tensor_para=dict(dtype=[np.float32], args=[dict(shape=[(9,)], gen_fn='Genfunc.rand')])),
  'ones': dict(name=['softmax'], para=dict(dim=[0]), tensor_para=dict(dtype=[np.float32], args=[dict(shape=[(4, 2)], gen_fn='Genfunc.ones')])),
+ 'alike': dict(name=['max_pool2d'], para=dict(kernel_size=[(2, 2)], padding=[0], dilation=[1]), tensor_para=dict(dtype=[np.float32], args=[dict(ins=['input'], shape=[(1, 2, 5, 5)])])),
+ 'whole': dict(name=['hardtanh'], para=dict(min_val=[-1], max_val=[0.25]), tensor_para=dict(dtype=[np.float32], args=[dict(ins=['input'], shape=[(9,)])])),
  'mixed': dict(name=['relu'], interface=['torch'], tensor_para=dict(dtype=[np.float32], args=[dict(shape=[(9,)])])),
 }`)
 	_, warnings, err := conformed(t, "gen", name, "--out", filepath.Join(t.TempDir(), "base"), "--reference", "native")

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -106,15 +107,49 @@ func variations(v, byDefault any) []variation {
 	case program.List:
 		sequences(v, func(kind string, s []any) { add(kind, program.List(s)) })
 	}
-	seen := []string{program.FormatArg(v)}
+	seen := []string{meaning(v)}
 	return slices.DeleteFunc(all, func(one variation) bool {
-		text := program.FormatArg(one.to)
+		text := meaning(one.to)
 		if one.to == nil && byDefault == nil || slices.Contains(seen, text) {
 			return true
 		}
 		seen = append(seen, text)
 		return false
 	})
+}
+
+// meaning is one text for all forms of a value: of a number those of Python that are equal
+// to it, and of one number for all dimensions it alone.
+func meaning(v any) string {
+	switch x := v.(type) {
+	case bool:
+		if x {
+			return "1"
+		}
+		return "0"
+	case int64:
+		return fmt.Sprint(x)
+	case float64:
+		if x == math.Trunc(x) && math.Abs(x) < 1<<53 && !(x == 0 && math.Signbit(x)) {
+			return fmt.Sprint(int64(x))
+		}
+	case program.Tuple:
+		return elements(x)
+	case program.List:
+		return elements(x)
+	}
+	return program.FormatArg(v)
+}
+
+func elements(of []any) string {
+	var texts []string
+	for _, x := range of {
+		texts = append(texts, meaning(x))
+	}
+	if len(of) > 0 && len(slices.Compact(slices.Clone(texts))) == 1 {
+		return texts[0]
+	}
+	return "(" + strings.Join(texts, ", ") + ")"
 }
 
 // sequences are the neighbours of a sequence of integers.
