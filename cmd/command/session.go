@@ -17,6 +17,7 @@ import (
 	"plumb/backend/open"
 	"plumb/backend/recorded"
 	"plumb/internal/campaign"
+	"plumb/internal/campaign/fleet"
 	"plumb/internal/campaign/report"
 	"plumb/internal/campaign/store"
 	"plumb/internal/find/finding"
@@ -48,6 +49,13 @@ type session struct {
 	recorded  []recorded.Case // for --record
 	beyond    int             // cases that the reference does not support
 	found     []*finding.Finding
+	opened    opened
+}
+
+// opened is what the subjects of a session were when they were opened.
+type opened struct {
+	infos []backend.Info // the reference's first
+	are   []store.Subject
 }
 
 // observer sees the records and the ends of a session's tests.
@@ -244,7 +252,7 @@ func (s *session) keep(name string) error {
 	if err := s.reports.kept.open(s.err); err != nil {
 		return err
 	}
-	unknown := s.storedSubjects(backend.Info{}, make([]backend.Info, len(s.subjects.candidates)))
+	unknown := s.storedSubjects(make([]backend.Info, 1+len(s.subjects.candidates)))
 	s.reports.kept.begin(&store.Run{Command: name, Seed: s.cases.seed, Subjects: unknown, Wanted: s.wanted()})
 	return nil
 }
@@ -274,20 +282,39 @@ func (s *session) lineOf(test string) (file string, line int) {
 // onOpen is told what the subjects are.
 func (s *session) onOpen(reference backend.Info, candidates []backend.Info) {
 	s.cases.settleShapes(candidates)
-	s.reports.kept.subjects(s.storedSubjects(reference, candidates))
+	s.opened.infos = append([]backend.Info{reference}, candidates...)
+	s.opened.are = s.storedSubjects(s.opened.infos)
+	s.reports.kept.subjects(s.opened.are)
 	s.reports.filed.about("reference "+s.subjects.reference, about(reference))
 	for i, c := range candidates {
 		s.reports.filed.about("candidate "+s.cfg.Candidates[i].Name, about(c))
 	}
 }
 
-// storedSubjects are the subjects as the store keeps them.
-func (s *session) storedSubjects(reference backend.Info, candidates []backend.Info) []store.Subject {
-	all := []store.Subject{subjectOf(s.subjects.reference, reference)}
-	for i, info := range candidates {
-		all = append(all, subjectOf(s.subjects.candidates[i], info))
+// storedSubjects are the subjects as the store keeps them, the reference first.
+func (s *session) storedSubjects(infos []backend.Info) []store.Subject {
+	var all []store.Subject
+	for i, name := range append([]string{s.subjects.reference}, s.subjects.candidates...) {
+		all = append(all, subjectOf(name, infos[i]))
 	}
 	return all
+}
+
+// changed tells of a subject whose file is not what it was when it was opened: somebody has
+// built it again.
+func (s *session) changed() *fleet.ChangedError {
+	if len(s.opened.are) == 0 {
+		return nil
+	}
+	for i, is := range s.storedSubjects(s.opened.infos) {
+		if was := &s.opened.are[i]; was.Version != is.Version {
+			changed := &fleet.ChangedError{Subject: is.Name, Was: was.Version, Is: is.Version}
+			was.Version = changed.Was + ", then " + changed.Is
+			s.reports.kept.subjects(s.opened.are)
+			return changed
+		}
+	}
+	return nil
 }
 
 // conclude ends the command: err is what ended the cases.
@@ -297,6 +324,9 @@ func (s *session) conclude(err error) error {
 		return errInterrupted
 	case err != nil:
 		return harness(err)
+	}
+	if changed := s.changed(); changed != nil {
+		return &exitError{exitFault, fmt.Errorf("%w: run it again", changed)}
 	}
 	if s.reports.record != "" {
 		if err := s.writeBaseline(); err != nil {
