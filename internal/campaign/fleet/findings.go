@@ -92,7 +92,7 @@ func (c *Coordinator) bundles(ctx context.Context) error {
 		case at:
 			since = time.Now()
 		case time.Since(since) > c.Lease:
-			c.Log("%d findings have no bundle: no worker looks at them", len(waits))
+			c.Log("no bundle of %d of %d findings: no worker looks at them", len(waits), len(all))
 			return nil
 		}
 		select {
@@ -108,7 +108,7 @@ func (c *Coordinator) bundles(ctx context.Context) error {
 			for _, f := range late {
 				delete(waits, f.N)
 			}
-			c.Log("%d of %d findings have no bundle: workers have looked for %s", len(late), len(all), span)
+			c.Log("no bundle of %d of %d findings: workers have looked for %s", len(late), len(all), span)
 			clear(left)
 		case <-time.After(round):
 		}

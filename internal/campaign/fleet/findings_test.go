@@ -193,7 +193,7 @@ func TestFindingsThatNobodyLooksAt(t *testing.T) {
 	w.Leave()
 	select {
 	case err := <-s.ended:
-		if err != nil || s.logged() != "1 findings have no bundle: no worker looks at them" {
+		if err != nil || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
 			t.Errorf("%q, %v", s.logged(), err)
 		}
 	case <-time.After(20 * time.Second):
@@ -237,7 +237,44 @@ func TestFindingsTakeSoLong(t *testing.T) {
 			}
 		}
 	}
-	if err := <-s.ended; err != nil || kept == 0 || kept == 5 || !strings.Contains(s.logged(), fmt.Sprintf("%d of 5 findings have no bundle: workers have looked for 1s", 5-kept)) {
+	if err := <-s.ended; err != nil || kept == 0 || kept == 5 || !strings.Contains(s.logged(), fmt.Sprintf("no bundle of %d of 5 findings: workers have looked for 1s", 5-kept)) {
 		t.Errorf("%d kept, %v, %s", kept, err, s.logged())
+	}
+}
+
+// TestFindingsThatEndWorkers: a finding that three workers took and vanished with is for no
+// fourth.
+func TestFindingsThatEndWorkers(t *testing.T) {
+	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
+		c.Lease = 500 * time.Millisecond
+		c.Findings = func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil }
+	})
+	took := 0
+	for n := range tries + 1 {
+		w := worker(fmt.Sprint("w", n))
+		if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			finishAll(t, w)
+		}
+		for ended := false; !ended; {
+			f, err := w.Finding(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f != nil {
+				took++
+				break
+			}
+			if ended, err = w.Ended(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		w.Leave()
+	}
+	if err := <-s.ended; err != nil || took != tries || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
+		t.Errorf("%d took it, %v, %s", took, err, s.logged())
 	}
 }
