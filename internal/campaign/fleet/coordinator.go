@@ -48,6 +48,7 @@ type Coordinator struct {
 	results jetstream.Consumer
 	ended   chan struct{}
 	looking time.Duration // how long findings are handed out; 0 for lookingAll
+	each    time.Duration // how long a worker may look at one; 0 for Looking
 	idle    int           // rounds without results
 	purged  bool          // of units that no worker has, once the time is over
 	unheld  int           // how many these were

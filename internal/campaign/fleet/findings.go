@@ -63,7 +63,7 @@ func (c *Coordinator) openFindings(ctx context.Context) error {
 }
 
 // bundles has workers judge the findings again, and keeps what they make of them. It waits
-// for as long as one of them is at work, and then for a lease.
+// for as long as one of them may be at work, and then for a lease.
 func (c *Coordinator) bundles(ctx context.Context) error {
 	if c.Findings == nil {
 		return nil
@@ -85,11 +85,16 @@ func (c *Coordinator) bundles(ctx context.Context) error {
 	}
 	span := cmp.Or(c.looking, lookingAll)
 	over := time.After(span)
+	taken, took := uint64(0), time.Now()
 	for since := time.Now(); len(waits) > 0; {
-		switch at, err := c.ask(ctx, left); {
+		now, held, err := c.ask(ctx, left)
+		if now != taken {
+			taken, took = now, time.Now()
+		}
+		switch {
 		case err != nil:
 			return err
-		case at:
+		case held && time.Since(took) < cmp.Or(c.each, Looking)+c.Lease: // what a worker vanished with is held until another asks
 			since = time.Now()
 		case time.Since(since) > c.Lease:
 			c.Log("no bundle of %d of %d findings: no worker looks at them", len(waits), len(all))
@@ -116,29 +121,29 @@ func (c *Coordinator) bundles(ctx context.Context) error {
 	return nil
 }
 
-// ask has two findings of each subject wait for workers, while some are left, and says
-// whether a worker is at one.
-func (c *Coordinator) ask(ctx context.Context, left map[string][]Finding) (at bool, err error) {
+// ask has two findings of each subject wait for workers, while some are left. It says how
+// often one was taken, and whether one is held.
+func (c *Coordinator) ask(ctx context.Context, left map[string][]Finding) (taken uint64, held bool, err error) {
 	for lane, subject := range c.Subjects {
 		consumer, err := c.js.Consumer(ctx, findingStream(c.Key), consumerName(lane))
 		if err != nil {
-			return at, passing(ctx, err)
+			return taken, held, passing(ctx, err)
 		}
 		info := consumer.CachedInfo()
-		at = at || info.NumAckPending > 0
+		taken, held = taken+info.Delivered.Consumer, held || info.NumAckPending > 0
 		for n := info.NumPending; n < 2 && len(left[subject]) > 0; n++ {
 			f := left[subject][0]
 			text, err := json.Marshal(f)
 			if err != nil {
-				return at, err
+				return taken, held, err
 			}
 			if err := c.put(ctx, findingSubject(c.Key, lane, f.N), text); err != nil {
-				return at, passing(ctx, err)
+				return taken, held, passing(ctx, err)
 			}
 			left[subject] = left[subject][1:]
 		}
 	}
-	return at, nil
+	return taken, held, nil
 }
 
 // answered keeps what a worker made of a finding, and tells it so: what cannot be a bundle

@@ -278,3 +278,32 @@ func TestFindingsThatEndWorkers(t *testing.T) {
 		t.Errorf("%d took it, %v, %s", took, err, s.logged())
 	}
 }
+
+// TestFindingOfTheLastWorker: a coordinator whose only worker vanishes with a finding waits
+// for as long as that may take, and then ends.
+func TestFindingOfTheLastWorker(t *testing.T) {
+	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
+		c.Lease, c.each = time.Second, time.Second
+		c.Findings = func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil }
+	})
+	w := worker("w")
+	if _, err := w.Join(t.Context(), s.url, Access{Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	finishAll(t, w)
+	for f := (*Finding)(nil); f == nil; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if f, err = w.Finding(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Leave()
+	select {
+	case err := <-s.ended:
+		if err != nil || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
+			t.Errorf("%q, %v", s.logged(), err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+}
