@@ -1,6 +1,8 @@
 package conform
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	"plumb/backend"
@@ -18,8 +20,10 @@ const mostCut = 256
 
 // bounded judges a case that is too large for a rounding-error analysis, and of
 // which some elements differ by more than the tolerance that stands in for it: what
-// these depend on is cut out, and each is judged by its own analysis. It returns the
-// verdict of before where that cannot be done or finds an element beyond its bound.
+// these depend on is cut out, and each is judged by its own analysis, and by its own
+// result in float64 as Plumb's operators compute it: a reference may round to a half type
+// between its steps. It returns the verdict of before where that cannot be done or finds
+// an element beyond its bound.
 func bounded(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdict.Verdict) *verdict.Verdict {
 	over := overLimit(q, before)
 	worst := before.Worst
@@ -29,13 +33,16 @@ func bounded(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdic
 		kept.Values = []backend.Value{{Tensor: q.Cand.Values[0].Tensor.Clone()}}
 	}
 	for _, at := range over {
-		small := cutOut(q, at)
+		small := cutOut(q, at, analysed/len(over))
 		if small == nil {
 			return before
 		}
 		one := j.Case(small.Job, small.Ref, small.Cand)
 		one.Policy.CanAskReference = false
 		v := one.Verdict(nil)
+		if v.Arguable() {
+			v = one.Verdict(exactly(small))
+		}
 		if v.Word != verdict.Aligned {
 			return before
 		}
@@ -50,6 +57,16 @@ func bounded(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdic
 	c.Candidate = q.Cand
 	v.Worst = max(v.Worst, worst)
 	return v
+}
+
+// exactly is the oracle of a case whose truth is what Plumb's own operators compute in
+// float64; nil where they do not.
+func exactly(q *baseline.Question) *verdict.Oracle {
+	truth, err := Predictor().Run(context.Background(), backend.NewJob(program.Widen(q.Job.Program)))
+	if err != nil || truth.Status != backend.OK {
+		return nil
+	}
+	return &verdict.Oracle{Reference: q.Ref, Truth: truth}
 }
 
 // overLimit are the elements of a result that are beyond their limit, where they
@@ -72,8 +89,8 @@ func overLimit(q *baseline.Question, v *verdict.Verdict) []int {
 
 // cutOut is the case of what an element of the result depends on: where ranks may
 // split a dimension of the result they need no more of the arguments than this, as
-// the operator's signatures of ranks say. It is nil where too much is left.
-func cutOut(q *baseline.Question, element int) *baseline.Question {
+// the operator's signatures of ranks say. It is nil where more than most elements are left.
+func cutOut(q *baseline.Question, element, most int) *baseline.Question {
 	inputs := slices.Clone(q.Job.Inputs)
 	want, got := q.Ref.Values[0].Tensor, q.Cand.Values[0].Tensor
 	at := element
@@ -91,7 +108,7 @@ func cutOut(q *baseline.Question, element int) *baseline.Question {
 	}
 	small := smaller(q, inputs, want.Clone(), got.Clone())
 	call := callOf(q.Job.Program, inputs)
-	if call == nil || baseline.Elements(small.Job, small.Ref) > analysed/mostCut {
+	if call == nil || baseline.Elements(small.Job, small.Ref) > most {
 		return nil
 	}
 	if metas, err := call.Infer(); err != nil || len(metas) != 1 || !slices.Equal(metas[0].Shape, want.Shape()) {
@@ -102,20 +119,15 @@ func cutOut(q *baseline.Question, element int) *baseline.Question {
 
 // callOf is the one call of a program, on these inputs; nil where it is of no operator.
 func callOf(p *program.Program, inputs []*tensor.Tensor) *op.Call {
-	read := func(r program.Ref) any {
-		if i := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(r) }); i >= 0 {
-			return inputs[i]
-		}
-		return r
-	}
 	c := &p.Calls[0]
-	var args []any
-	for _, a := range c.Args {
-		args = append(args, program.MapRefs(a, read))
-	}
-	var kwargs []op.Kwarg
-	for _, k := range c.Kwargs {
-		kwargs = append(kwargs, op.Kw(k.Name, program.MapRefs(k.Value, read)))
+	args, kwargs, err := c.OpArgs(func(r program.Ref) (any, error) {
+		if i := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(r) }); i >= 0 {
+			return inputs[i], nil
+		}
+		return nil, fmt.Errorf("%s is no input", r)
+	})
+	if err != nil {
+		return nil
 	}
 	call, err := program.Resolve(ops.Table(), c.Target, args, kwargs)
 	if err != nil {

@@ -59,6 +59,34 @@ func TestLargeCasesAreBoundedByElement(t *testing.T) {
 	}
 }
 
+// TestLargeSumsOfHalves: where a reference has rounded to the half type between its steps, an
+// element of a large case is held to what it is in float64.
+func TestLargeSumsOfHalves(t *testing.T) {
+	x := normals(tensor.F16, 3, 65, 256, 257)
+	p := &program.Program{
+		Inputs: []program.Input{{Name: "x", DType: tensor.F16, Shape: x.Shape(), Fill: program.Fill{Dist: program.Normal, Hi: 1}}},
+		Calls:  []program.Call{{Result: "result", Target: "torch.sum", Args: []any{program.Ref("x")}, Kwargs: []program.Kwarg{{Name: "dim", Value: program.List{int64(2)}}}}},
+	}
+	job := &backend.Job{Program: p, Inputs: []*tensor.Tensor{x}}
+	right, err := Predictor().Run(t.Context(), job)
+	if err != nil || right.Status != backend.OK {
+		t.Fatalf("%+v, %v", right, err)
+	}
+	off := *right
+	off.Values = []backend.Value{{Tensor: right.Values[0].Tensor.Clone()}}
+	off.Values[0].Tensor.Set(5, off.Values[0].Tensor.At(5)+0.5)
+	j := judge.New(judging(""))
+	for _, c := range []struct {
+		ref, cand *backend.Outcome
+		want      verdict.Word
+	}{{&off, right, verdict.Aligned}, {right, &off, verdict.Misaligned}, {&off, &off, verdict.Aligned}} {
+		q := &baseline.Question{Entry: &baseline.Entry{ATol: 1e-2, RTol: 1e-3}, Job: job, Ref: c.ref, Cand: c.cand}
+		if v := withoutOracle(j, j.Case(q.Job, q.Ref, q.Cand), q); v.Word != c.want {
+			t.Errorf("%s, want %s: %s", v.Word, c.want, v.Reason)
+		}
+	}
+}
+
 func normals(d tensor.DType, key uint64, shape ...int) *tensor.Tensor {
 	in := program.Input{Name: "x", DType: d, Shape: shape, Fill: program.Fill{Dist: program.Normal, Hi: 1, Key: key}}
 	return in.Materialize()
