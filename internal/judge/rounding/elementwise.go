@@ -2,6 +2,7 @@ package rounding
 
 import (
 	"math"
+	"math/cmplx"
 
 	"plumb/internal/eager"
 	"plumb/op"
@@ -36,12 +37,43 @@ func (c *applied) elementwise() []*state {
 			if c.exact {
 				d = max(d, 1) // it may be 0 at a kink
 			}
-			if from[i] != 0 {
+			switch {
+			case math.IsInf(from[i], 1):
+				e[i] = from[i]
+			case from[i] != 0:
 				e[i] += d * from[i]
 			}
 		}
 	}
+	c.edges(e, y)
 	return []*state{{err: err}}
+}
+
+// edges makes the errors of those results infinite that the errors of the operands take out
+// of the function's domain, or to a pole: what rounds otherwise has a NaN or an infinity there.
+func (c *applied) edges(e []float64, y *tensor.Tensor) {
+	values := tensor.Data[float64](absolute(y))
+	steep := func(i int) bool { // a function ends with a slope that makes of an error its root, or more
+		return c.unit*e[i] > math.Sqrt(c.unit)/4*values[i] && !math.IsInf(values[i], 0)
+	}
+	any := false
+	for i := range e {
+		any = any || steep(i)
+	}
+	if !any || c.exact {
+		return
+	}
+	for _, sign := range []float64{-1, 1} {
+		moved, err := c.shifted(sign)
+		if err != nil {
+			return
+		}
+		for i := range e {
+			if v := moved[0].At(i); steep(i) && (cmplx.IsNaN(v) || cmplx.IsInf(v)) {
+				e[i] = math.Inf(1)
+			}
+		}
+	}
 }
 
 // continuous reports whether the results move no farther than the operands

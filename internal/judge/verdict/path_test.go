@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"plumb/backend"
@@ -84,6 +85,42 @@ func TestPathExcusesWhatIsInherited(t *testing.T) {
 		}
 		if settled.Word != verdict.Aligned || settled.Inherited == nil {
 			t.Errorf("%s: %s", name, settled.Text())
+		}
+	}
+}
+
+// TestEdgesOfDomains: where the reference cannot be asked about the candidate's operands, a NaN
+// stands for a number where rounding decides whether the operand is in the domain, and for what
+// follows from it; not elsewhere.
+func TestEdgesOfDomains(t *testing.T) {
+	const text = "x = tensor((2,), torch.float32, [0.6931471824645996, 2.0])\ny = torch.exp(x)\nd = y - 2.0\nr = torch.sqrt(d)\ns = r + 1.0\nm = torch.sum(s)\n"
+	p, err := program.Parse("p.py", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := backend.NewJob(p)
+	plain := judge.New(judge.Config{Table: ops.Table(), Modules: nn.Modules()})
+	want, err := native.New(ops.Table(), nn.Modules()).Run(t.Context(), job)
+	if err != nil || want.Status != backend.OK {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	for at, word := range []verdict.Word{verdict.Aligned, verdict.Misaligned} {
+		got := *want
+		got.Values = slices.Clone(want.Values)
+		for k := range got.Values {
+			c := got.Values[k].Tensor.Clone()
+			switch k {
+			case 2, 3:
+				c.Set(at, complex(math.NaN(), 0))
+			case 4:
+				c.Set(0, complex(math.NaN(), 0))
+			}
+			got.Values[k].Tensor = c
+		}
+		c := plain.Case(job, want, &got)
+		c.Policy.NoScalars = true
+		if v := c.Verdict(nil); v.Word != word {
+			t.Errorf("a NaN at %d: %s", at, v.Text())
 		}
 	}
 }
