@@ -216,7 +216,7 @@ var activationOps = []*op.Def{
 			return unary{f32: kernel.Hardshrink(float32(lambda)), f64: kernel.Hardshrink(lambda)}
 		}, realFunc(math.Exp)),
 		Exact: exactly(truth.Hardshrink),
-		Tol:   exactTol("the input or zero"),
+		Tol:   selectTol("the input or zero"),
 	}),
 	{
 		Sig:     "threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",

@@ -237,13 +237,18 @@ func (d dropout) law(a op.Args) *op.Law {
 	x := a.Tensor(arg.Input)
 	scale := d.scale(a)
 	dropped, kept := d.shift(a)
+	room := 1.0 // of nearby
+	if realOr(x.DType()) != tensor.F64 {
+		room += p / (1 - p) / 4 // one rounding of four: p is rounded to float32 before it is subtracted from 1
+	}
 	times := timesIn(x.DType())
+	least := smallestOf(realOr(x.DType()))
 	round, near := rounded(realOr(x.DType())), nearby(realOr(x.DType()))
 	choices := func(i int) (no, yes complex128) {
 		return times(x.At(i), 0) + complex(dropped, 0), times(x.At(i), scale) + complex(kept, 0)
 	}
 	tells := func(out *tensor.Tensor, i int) (isKept, told, legal bool) {
-		v, size := out.At(i), cmplx.Abs(times(x.At(i), scale))+math.Abs(kept)+math.Abs(dropped)
+		v, size := out.At(i), room*(cmplx.Abs(times(x.At(i), scale))+math.Abs(kept)+math.Abs(dropped))
 		is := func(want complex128) bool {
 			return near(real(v), round(real(want)), size) && near(imag(v), round(imag(want)), size)
 		}
@@ -271,6 +276,8 @@ func (d dropout) law(a op.Args) *op.Law {
 				switch {
 				case !told:
 					return math.NaN()
+				case isKept && kept == 0 && math.Abs(x.Float(i)) >= least && math.Abs(out.Float(i)) >= least:
+					return out.Float(i) / x.Float(i) // with the side's own rounding of p
 				case isKept:
 					return scale
 				}

@@ -29,3 +29,37 @@ func TestDropoutOfAllIsAProduct(t *testing.T) {
 		}
 	}
 }
+
+// TestDropoutRoundsP: a library may hold p as a float32, whose rounding is what
+// 1 - p is off by: 13 parts of a million at 0.999. In float64 it may not.
+func TestDropoutRoundsP(t *testing.T) {
+	for _, c := range []struct {
+		dtype tensor.DType
+		p     float64
+		off   float64 // of the scale, in units of what p's rounding makes of it
+		legal bool
+	}{{tensor.F32, 0.999, 1, true}, {tensor.F32, 0.97, 1, true}, {tensor.F32, 0.999, 3, false}, {tensor.F32, 0.5, 20, false}, {tensor.F64, 0.999, 1, false}} {
+		x := tensor.New(c.dtype, 4)
+		for i := range x.Len() {
+			x.Set(i, complex(float64(i)+1, 0))
+		}
+		call, err := ops.Table().ResolveID("dropout", []any{x, c.p, true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scale := 1 / (1 - c.p) * (1 + c.off*0x1p-24*c.p/(1-c.p))
+		out := tensor.New(c.dtype, 4)
+		for i := range out.Len() {
+			out.Set(i, complex(x.Float(i)*scale, 0))
+		}
+		law := call.Def.Law(call.Args)
+		if _, err := law.Draws(out); (err == nil) != c.legal {
+			t.Errorf("%s, p = %v, off by %v: %v", c.dtype, c.p, c.off, err)
+		}
+		if c.legal {
+			if slope := law.Slopes(out)[2]; math.Abs(slope/scale-1) > 0x1p-22 {
+				t.Errorf("%s, p = %v: the slope is %v, want %v", c.dtype, c.p, slope, scale)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ var orderStatOps = []*op.Def{
 		Reject:    firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, complexTypes...)),
 		Infer:     inferStatPair(statInputType, statIndexType),
 		Kernels:   pairKernels(kernel.ModeRow[int64], kernel.ModeRow[float32], kernel.ModeRow[float64]),
-		Canonical: modeInOrder,
+		Canonical: firstPlaces,
 		Grad:      op.Gradient(maxDimGrad),
 		Sample:    sampleDistinctDim,
 		Tol:       exactTol("one of its inputs"),
@@ -136,18 +136,19 @@ func medianAllGrad(g *op.Grad) op.Value {
 
 func medianDim(id, nan string, without bool) *op.Def {
 	return &op.Def{
-		Sig:     id + ".dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-		Domains: asSampled(arg.Input),
-		Names:   both(id),
-		Traits:  op.Monotone,
-		Doc:     "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
-		SBP:     reduced,
-		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
-		Infer:   inferStatPair(statInputType, statIndexType),
-		Kernels: medianKernels(without),
-		Grad:    op.Gradient(maxDimGrad),
-		Sample:  sampleDistinctDim,
-		Tol:     exactTol("one of its inputs"),
+		Sig:       id + ".dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Domains:   asSampled(arg.Input),
+		Names:     both(id),
+		Traits:    op.Monotone,
+		Doc:       "Medians along dim, the lower one of two, and the index of each that a stable sort gives; " + nan + ". The gradient goes to that index.",
+		SBP:       reduced,
+		Reject:    firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
+		Infer:     inferStatPair(statInputType, statIndexType),
+		Kernels:   medianKernels(without),
+		Canonical: firstPlaces,
+		Grad:      op.Gradient(maxDimGrad),
+		Sample:    sampleDistinctDim,
+		Tol:       exactTol("one of its inputs"),
 	}
 }
 

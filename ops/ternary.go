@@ -101,7 +101,7 @@ var ternaryOps = []*op.Def{
 		Kernels: clampToKernels(arg.MinTensor, arg.MaxTensor),
 		Grad:    func(g *op.Grad) { clampToGrad(g, arg.MinTensor, arg.MaxTensor) },
 		Sample:  sampleClampTensor,
-		Tol:     exactTol("the input or a bound"),
+		Tol:     selectTol("the input or a bound"),
 	},
 	boundTensor("clamp_min", arg.MinTensor, "Raises each element to a lower bound: max(x, min)."),
 	boundTensor("clamp_max", arg.MaxTensor, "Lowers each element to an upper bound: min(x, max)."),
@@ -332,7 +332,7 @@ func boundTensor(id string, bound op.TensorArg, doc string) *op.Def {
 		Kernels: clampToKernels(bound),
 		Grad:    func(g *op.Grad) { clampToGrad(g, bound) },
 		Sample:  sampleApart,
-		Tol:     exactTol("the input or a bound"),
+		Tol:     selectTol("the input or a bound"),
 	}
 }
 

@@ -175,7 +175,7 @@ var unaryOps = []*op.Def{
 		Grad:    op.Gradient(func(g *op.Grad) op.Value { return g.Op("where", g.Op("le", g.Out[0], 0), 0.0, g.G()) }),
 		Sample:  sampleDistinct,
 		Exact:   exactly(truth.Relu),
-		Tol:     exactTol("the input or zero"),
+		Tol:     selectTol("the input or zero"),
 	},
 	{
 		Sig:     "leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",

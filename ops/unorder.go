@@ -58,9 +58,9 @@ func uniqueInOrder(a op.Args, out []*tensor.Tensor) []*tensor.Tensor {
 	return sorted
 }
 
-// modeInOrder names for each most frequent element the first place at which it
-// is, if the place that was found has it.
-func modeInOrder(a op.Args, out []*tensor.Tensor) []*tensor.Tensor {
+// firstPlaces names for each element that was found the first place at which it
+// is, if the place that was told has it: of equal elements PyTorch may tell any.
+func firstPlaces(a op.Args, out []*tensor.Tensor) []*tensor.Tensor {
 	x := a.Tensor(arg.Input)
 	if x.Dim() == 0 {
 		return out

@@ -55,15 +55,18 @@ func (c *Call) IsBackward() bool {
 // MakesLeaves reports whether a call may make a tensor require a gradient that
 // is no input: its gradient is an outcome too.
 func (p *Program) MakesLeaves() bool {
-	return slices.ContainsFunc(p.Calls, func(c Call) bool {
-		switch c.Target {
-		case "torch.nn.Parameter", "torch.nn.parameter.Parameter", "Tensor.requires_grad_":
-			return true
-		case "setattr":
-			return len(c.Args) > 1 && c.Args[1] == "requires_grad"
-		}
-		return slices.Contains(c.Kwargs, Kwarg{"requires_grad", true})
-	})
+	return slices.ContainsFunc(p.Calls, func(c Call) bool { return c.MakesLeaf() })
+}
+
+// MakesLeaf reports whether the call may make a tensor require a gradient.
+func (c *Call) MakesLeaf() bool {
+	switch c.Target {
+	case "torch.nn.Parameter", "torch.nn.parameter.Parameter", "Tensor.requires_grad_":
+		return true
+	case "setattr":
+		return len(c.Args) > 1 && c.Args[1] == "requires_grad"
+	}
+	return slices.Contains(c.Kwargs, Kwarg{"requires_grad", true})
 }
 
 // writeCalls prints the calls, in blocks of their scopes.

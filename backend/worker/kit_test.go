@@ -507,3 +507,17 @@ func TestOneFlow(t *testing.T) {
 		}
 	}
 }
+
+// TestLateEnds: a process that ends by what a call left to do ends in the case of
+// that call, though the call raised before.
+func TestLateEnds(t *testing.T) {
+	w := adapted(t, "torchtape")
+	x := f32([]int{1}, 1)
+	out := run(t, w, new(builder).in("x", x, false).call("y", "torch.tan", program.Ref("x")))
+	if out.Status != backend.Crashed || out.Class != "SIGABRT" || !strings.Contains(out.Message, "in torch.tan") {
+		t.Errorf("%+v", out)
+	}
+	if next := run(t, w, new(builder).in("x", x, false).call("y", "torch.exp", program.Ref("x"))); next.Status != backend.OK {
+		t.Errorf("the next case: %+v", next)
+	}
+}

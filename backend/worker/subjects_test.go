@@ -165,6 +165,7 @@ func TestGraphs(t *testing.T) {
 		"renormed": {"once", new(builder).in("x", x, false).in("i", tensor.Float64s(tensor.I64, []int{1}, 1), false).
 			call("y", "torch.nn.functional.embedding", program.Ref("i"), program.Ref("x"), nil, 1.0), "does not tell what torch.nn.functional.embedding changes in place"},
 		"leaf":  {"once", new(builder).in("x", x, false).call("y", "Tensor.requires_grad_", program.Ref("x")), "no place for Tensor.requires_grad_"},
+		"tape":  {"once", linear().call("t", "getattr", program.Ref("y"), "is_leaf"), "does not tell is_leaf"},
 		"late":  {"once", linear().call("t", "Module.train", program.Ref("m")), "comes after a call of the module"},
 		"a gap": {"once", new(builder).in("x", x, false).call("y", "torch.neg", program.Ref("x")), "no such form"},
 	} {

@@ -6,14 +6,13 @@ import functools
 from time import monotonic
 
 import plumb_table
-from plumb_names import Unsupported
+from plumb_names import OF_GRADIENTS, Unsupported
 from plumb_table import Module
 
 PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MOST = 5000  # calls that are made once more, over all gradients of a program
 LONGEST = 25  # seconds from the first of these on: what is later would end at the time limit of a case
 CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16"}  # methods of modules
-READ = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes about gradients
 TOLD = ("getattr", "Tensor.retain_grad", "Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")  # what asks for gradients, or whether there are any
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
 AGAIN = "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed)."
@@ -105,7 +104,7 @@ class Asked:
     def asks(self, env, at, call):
         """Makes a call about gradients; tells whether it is one."""
         ask = ASKS.get(call[0])
-        if ask is None or call[0] == "getattr" and (call[1][1] not in READ or not self.adapter.is_tensor(env.values[index(call[1][0])])):
+        if ask is None or call[0] == "getattr" and (call[1][1] not in OF_GRADIENTS or not self.adapter.is_tensor(env.values[index(call[1][0])])):
             return False
         if self.adapter.gradients is not True and call[0] in TOLD:
             raise Unsupported("%s tells no gradients within a program" % self.adapter.name)

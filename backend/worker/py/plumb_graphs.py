@@ -9,7 +9,7 @@ faithfully, is unsupported, with the framework's reason.
 from time import perf_counter_ns as now
 
 import plumb_table
-from plumb_names import AUTOGRAD, Unsupported
+from plumb_names import AUTOGRAD, OF_GRADIENTS, Unsupported
 from plumb_subject import Run
 
 LINES = 300  # characters kept of a reason
@@ -89,6 +89,8 @@ class Graphed(Run):
         """Says what no capture is faithful to, or tells."""
         refuse(self.case)
         for call in self.case["calls"]:
+            if call[0] == "getattr" and call[1][1] in OF_GRADIENTS:
+                raise Unsupported("a graph does not tell %s" % call[1][1])
             if plumb_table.changes(call[0]) or len(call) > 2 and call[2].get("inplace"):
                 raise Unsupported("a graph does not tell what %s changes in place" % call[0])
 

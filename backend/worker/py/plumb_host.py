@@ -54,6 +54,7 @@ class Subject:
                 reply = one.run()
             except Exception as e:
                 reply = one.failed(e)
+            self.adapter.settle()
             reply["elapsed"], reply["cpu"] = one.elapsed, one.cpu
             replies.append(reply)
         return replies

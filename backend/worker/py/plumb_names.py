@@ -35,6 +35,7 @@ TYPES = {"Tensor", "Size", "Generator", "device"}  # the classes of torch itself
 # Calls of autograd, and of leaves, that a graph of forward calls has no place for.
 AUTOGRAD = ("torch.autograd.", "Tensor.backward", "Tensor.retain_grad", "Tensor.requires_grad_", "setattr",
             "torch.nn.Parameter", "torch.nn.parameter.")
+OF_GRADIENTS = ("grad", "requires_grad", "is_leaf", "grad_fn")  # attributes
 
 LISTED = ("_foreach_", "_fused_")  # functions of lists of tensors, which torch.optim calls
 

@@ -55,8 +55,8 @@ class OneFlow(plumb_subject.Adapter):
     modes = {"graph": graph}
     forward = ("graph", *plumb_group.modes("global-graph"))
     runs = dict.fromkeys(plumb_group.modes("global") + plumb_group.modes("global-graph"), plumb_group.forwarded("plumb_placed"))
-    quick = tuple(plumb_group.modes("global"))
-    watches = True
+    quick, watches = tuple(plumb_group.modes("global")), True
+    settle = staticmethod(oneflow._oneflow_internal.eager.Sync)
 
     def backward(self, values, cotangents):
         # Values that depend on each other would need a released graph.

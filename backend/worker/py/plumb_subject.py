@@ -110,6 +110,10 @@ class Adapter(Words):
     def seed(self, n):
         self.root.manual_seed(n)
 
+    def settle(self):
+        """Waits, at the end of a case, for what its calls left to do: what ends the process later
+        would be told of another case."""
+
     def memory_format(self, name):
         return self.dtype(name)
 

@@ -169,6 +169,9 @@ raises(lambda: F.scaled_dot_product_attention(q, k, k, torch.ones(1, 1, 2)), "Ru
 	refusals("torch >=2.15", "matrix_norm norm", illegal,
 		"the largest of no sums or singular values is 0; before, it is refused",
 		`same(torch.linalg.TARGET(torch.zeros(0, 4), inf), 0)`),
+	refusals("torch >=2.15", "addmv", severalTypes,
+		"tensors of several dtypes are refused; before, they are taken",
+		`raises(lambda: torch.ones(2, dtype=torch.float64).TARGET(torch.ones(2, 3), torch.ones(3)), "RuntimeError", "same dtype")`),
 	refusals("torch >=2.15", "instance_norm", illegal,
 		"statistics of another floating dtype are taken; before, they are refused",
 		`accepts(lambda: F.instance_norm(torch.ones(3, 1, 3, 3), torch.ones(1).half(), torch.ones(1), use_input_stats=False))`),
@@ -200,6 +203,11 @@ func shortIndex(p *program.Program) bool {
 
 func byteMask(p *program.Program) bool {
 	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.U8 })
+}
+
+// severalTypes reports inputs of more than one dtype.
+func severalTypes(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType != p.Inputs[0].DType })
 }
 
 // stepsCut reports whether the step of an arange is cut to 0 as an integer.

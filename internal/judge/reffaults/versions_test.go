@@ -116,6 +116,8 @@ func TestVersionsKnowTheirCases(t *testing.T) {
 			"x = tensor((2,), torch.float32, [2.0, 0.5], requires_grad=True)\nt = tensor((2,), torch.float32, [-1.0, 1.0])\nm = torch.nn.HingeEmbeddingLoss()\ny = m(x, t)", grad},
 		{"margin_ranking_loss", "x = tensor((2,), torch.float32, [1.0, 0.5], requires_grad=True)\nt = tensor((2,), torch.float32, [0.0, 0.25])\ns = tensor((2,), torch.int64, [1, 1])\ny = torch.nn.functional.margin_ranking_loss(x, t, s, margin=1.0)",
 			"x = tensor((2,), torch.float32, [1.0, 0.5], requires_grad=True)\nt = tensor((2,), torch.float32, [0.0, 0.25])\ns = tensor((2,), torch.int64, [1, 1])\ny = torch.nn.functional.margin_ranking_loss(x, t, s)", grad},
+		{"addmv", "x = tensor((1,), torch.float64, [1.0])\na = tensor((1, 1), torch.float32, [1.0])\nv = tensor((1,), torch.float32, [1.0])\ny = torch.addmv(x, a, v)",
+			"x = tensor((1,), torch.float32, [1.0])\na = tensor((1, 1), torch.float32, [1.0])\nv = tensor((1,), torch.float32, [1.0])\ny = torch.addmv(x, a, v)", verdict.Exception},
 		{"smooth_l1_loss", "x = tensor((2,), torch.float32, [1.0, 0.5], requires_grad=True)\nt = tensor((2,), torch.float32, [0.0, 0.5])\ny = torch.nn.functional.smooth_l1_loss(x, t, beta=0.0)",
 			"x = tensor((2,), torch.float32, [1.0, 0.5], requires_grad=True)\nt = tensor((2,), torch.float32, [0.0, 0.5])\ny = torch.nn.functional.smooth_l1_loss(x, t)", grad},
 		{"quantile", "x = tensor((3,), torch.float32, [1.0, 1.0, 2.0], requires_grad=True)\ny = torch.quantile(x, 0.5)",

@@ -141,7 +141,7 @@ func (f *KnownFault) answers(j *judge, w *Where) bool {
 	}
 	name, gradient := j.gradientOf(w)
 	if w.Target != "" && !gradient {
-		return sameOperator(w.Target, f.Target) && (f.When == nil || f.When(j.singleCall(w.Call)))
+		return sameOperator(j.operator(w), f.Target) && (f.When == nil || f.When(j.singleCall(w.Call)))
 	}
 	behind := j.behind(name)
 	for i, c := range j.p.Calls {
@@ -150,6 +150,16 @@ func (f *KnownFault) answers(j *judge, w *Where) bool {
 		}
 	}
 	return false
+}
+
+// operator returns what a place's call computes: of x.imag, imag.
+func (j *judge) operator(w *Where) string {
+	if w.Target == "getattr" && w.Call < len(j.p.Calls) && len(j.p.Calls[w.Call].Args) > 1 {
+		if name, ok := j.p.Calls[w.Call].Args[1].(string); ok {
+			return name
+		}
+	}
+	return w.Target
 }
 
 // gradientOf returns whose gradient is at a place, "" for any; false where it is

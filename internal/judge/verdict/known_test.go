@@ -109,6 +109,24 @@ func TestFaultsOfRefusals(t *testing.T) {
 	}
 }
 
+// TestFaultsOfAttributes: a fault of an operator is known where it is read as an
+// attribute.
+func TestFaultsOfAttributes(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((1,), torch.float32, [1.5])\ny = x.imag\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raised := func(class string) *backend.Outcome {
+		return &backend.Outcome{Status: backend.Raised, Class: class, Message: "real"}
+	}
+	for target, want := range map[string]verdict.Word{"imag": verdict.Known, "real": verdict.Misaligned} {
+		fault := verdict.KnownFault{Reference: "torch", Target: target, Kinds: []verdict.Kind{verdict.Exception}, Reason: "r", Proof: "p"}
+		if v := verdict.Judge(p, raised("RuntimeError"), raised("TypeError"), verdict.Policy{Reference: "torch 1.13", SameException: true, Faults: []verdict.KnownFault{fault}}); v.Word != want {
+			t.Errorf("a fault of %s: %s", target, v.Text())
+		}
+	}
+}
+
 // TestKnownCrash: a crash is known where a fault of the candidate is one of the
 // call that its message names.
 func TestKnownCrash(t *testing.T) {

@@ -379,3 +379,30 @@ func TestMissingOutcome(t *testing.T) {
 		t.Errorf("%s: %s", v.Word, v.Reason)
 	}
 }
+
+// TestGradientsOfViewsWithoutGrad: of a view within no_grad PyTorch says that it
+// requires a gradient, against its documentation; a candidate need not.
+func TestGradientsOfViewsWithoutGrad(t *testing.T) {
+	off := []*program.Scope{{Target: "torch.no_grad"}}
+	for _, test := range []struct {
+		what      string
+		call      program.Call
+		reference bool
+		word      Word
+	}{
+		{"a view", program.Call{Target: "Tensor.view_as", Scopes: off}, true, Aligned},
+		{"a view that records", program.Call{Target: "Tensor.view_as"}, true, Misaligned},
+		{"the reference as documented", program.Call{Target: "Tensor.view_as", Scopes: off}, false, Misaligned},
+		{"a leaf", program.Call{Target: "Tensor.requires_grad_", Scopes: off}, true, Misaligned},
+	} {
+		x := program.Ref("x")
+		test.call.Result, test.call.Args = "v", []any{x}
+		p := &program.Program{Name: "test_views", Calls: []program.Call{test.call}, Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{2}, RequiresGrad: true}}}
+		of := func(requires bool) *backend.Outcome {
+			return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: f32([]int{2}, 1, 2), RequiresGrad: requires}}}
+		}
+		if v := Judge(p, of(test.reference), of(!test.reference), Policy{}); v.Word != test.word {
+			t.Errorf("%s: %s, want %s", test.what, v.Word, test.word)
+		}
+	}
+}
