@@ -213,6 +213,7 @@ type result struct {
 	slack    float64 // times a limit that a difference may be
 	// misaligned says that the results differ by more than a kernel may be off.
 	misaligned bool
+	chosen     bool // by a reference that takes other elements than it did
 }
 
 // errNothing says that a kernel cannot be judged at all.
