@@ -547,6 +547,9 @@ func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 	if plain := s.maker.promises.DTypes[0]; i < len(first) && plain != dtypes[0] {
 		dtypes = append(dtypes, plain)
 	}
+	if i < len(first) && first[i].size == single {
+		dtypes = append(dtypes, dtypes[0])
+	}
 	for _, dt := range dtypes {
 		c, err := s.maker.draw(i, dt)
 		if err != nil {
@@ -557,6 +560,7 @@ func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 		if kept || err != nil {
 			return c, err
 		}
+		s.maker.several = s.maker.several || i < len(first) && first[i].size == single
 	}
 	return nil, nil
 }
