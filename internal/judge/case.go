@@ -1,10 +1,13 @@
 package judge
 
 import (
+	"slices"
+
 	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/rounding"
 	"plumb/internal/judge/verdict"
+	"plumb/tensor"
 )
 
 // Case is one job with what the reference and a candidate did, judged once or
@@ -26,6 +29,49 @@ func (j *Judge) Case(job *backend.Job, ref, cand *backend.Outcome) *Case {
 		c.Policy.Rounding = c.rounding
 	}
 	return c
+}
+
+// Choice is a call that takes elements by their order.
+type Choice = rounding.Choice
+
+// Choosing returns the case of a reference that takes elements by their order where choose
+// says, as computed in float64; nil where that cannot be told.
+func (j *Judge) Choosing(job *backend.Job, ref, cand *backend.Outcome, choose func(*Choice)) *Case {
+	if j.rounding == nil || !j.fits(need(ref)) {
+		return nil
+	}
+	b := j.rounding.Choosing(job, true, choose)
+	if b == nil {
+		return nil
+	}
+	own := *ref
+	own.Values, own.Slots = slices.Clone(ref.Values), slices.Clone(ref.Slots)
+	for i := range own.Values {
+		own.Values[i] = exactValue(own.Values[i], b.Values[i])
+	}
+	for i := range own.Slots {
+		own.Slots[i].Tensor = exactOf(own.Slots[i].Tensor, b.Slots[own.Slots[i].Place])
+	}
+	c := j.Case(job, &own, cand)
+	c.rounding.bounds = remembered{b, true}
+	return c
+}
+
+// exactValue is a value with what is exactly known of it.
+func exactValue(v backend.Value, b compare.ValueBound) backend.Value {
+	v.Tensor = exactOf(v.Tensor, b.Bound)
+	v.Tuple = slices.Clone(v.Tuple)
+	for i := range min(len(v.Tuple), len(b.Tuple)) {
+		v.Tuple[i] = exactValue(v.Tuple[i], b.Tuple[i])
+	}
+	return v
+}
+
+func exactOf(t *tensor.Tensor, b *compare.Bound) *tensor.Tensor {
+	if t == nil || b == nil || !slices.Equal(b.Value.Shape(), t.Shape()) {
+		return t
+	}
+	return b.Value.Convert(t.DType())
 }
 
 // Verdict judges with the oracle where one was asked; nil for none.

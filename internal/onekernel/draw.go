@@ -74,7 +74,7 @@ type Case struct {
 
 // step is one of the draws that come first.
 type step struct {
-	size   int // of the symbol in focus; -1 for small
+	size   int // of the symbol in focus; -1 for small, single for 1 of all
 	regime Regime
 	layout Layout
 }
@@ -83,18 +83,22 @@ type step struct {
 // of any usual size; each regime; each layout; empty. The first ten have each of these
 // once; what has to be long and of a half dtype comes right after them, and rows far from 0
 // that are short: the error bound of a sum grows with its terms, and hides what squares
-// of them lose.
+// of them lose; and few elements that are large, of which one is all that is left of a group.
 var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
-	{-1, Usual, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {5, ZeroRows, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
-	{1, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
+	{-1, Large, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {5, ZeroRows, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
+	{single, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
 // long is the size of a symbol in focus with which a tensor has more elements than 16
 // bits count, and threads are at work at the same time: below the 64 kB to which
 // kernels limit a row. One that is alone has alone elements.
 const long, alone = 11003, 70001
+
+// single is the size of a symbol in focus with which all others are 1 too, once: a kernel may
+// have a path of its own for one element.
+const single = -2
 
 // round reports whether all sizes are to be multiples of 8, as some kernels demand:
 // where the size in focus is a power of two.
@@ -158,6 +162,7 @@ type maker struct {
 	legal     func(*program.Program) bool // nil: the reference says
 	form      form                        // nil where the cases are of a function
 	bounds    map[string]int              // of symbols, by calls that took too long
+	several   bool                        // elements are what the reference wants
 	ran       []launched                  // that calls have had, by their sizes
 	work      []computed                  // by the reference
 	reduced   map[string]bool             // symbols that results have been seen without
@@ -188,6 +193,9 @@ func (m *maker) draw(i int, dt tensor.DType) (*Case, error) {
 	for try := range attempts {
 		src := choice.New(choice.Derive(choice.DeriveName(m.seed, "kernel"), uint64(i)*attempts+uint64(try)))
 		s := m.step(src, n)
+		if s.size == single && (i != n || try > 0 || m.several || m.form != nil) {
+			s.size = 1
+		}
 		if try > attempts/2 {
 			s.size = -1
 		}
@@ -264,6 +272,8 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	for k, name := range symbols {
 		n := int(src.Int(least, 6))
 		switch {
+		case s.size == single:
+			n = 1
 		case s.size == long && k != focus:
 			n = 1
 			if k == (focus+1)%len(symbols) {
@@ -282,7 +292,9 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	m.thin(c.Sizes)
 	m.foresee(sig, c.Sizes)
-	m.differentiate(c)
+	if m.differentiate(c); s.size == single { // autograd refuses to change an argument in place
+		c.Grad, c.Cotangents = false, ""
+	}
 	return c, m.write(c)
 }
 

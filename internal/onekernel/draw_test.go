@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -192,6 +193,41 @@ func TestFirstDrawsHaveRows(t *testing.T) {
 				t.Errorf("seed %d, call %d, %s: shape %v", m.seed, c.Index, c.Regime, shape)
 			}
 		}
+	}
+}
+
+// TestOneElement: one of the first draws, after the first ten, has all sizes 1, where the
+// reference takes that.
+func TestOneElement(t *testing.T) {
+	at := slices.IndexFunc(first, func(s step) bool { return s.size == single })
+	if at < tenth {
+		t.Fatalf("call %d", at)
+	}
+	sizes := func(m *maker, i int) []int {
+		c, err := m.draw(i, tensor.F32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Sorted(maps.Values(c.Sizes))
+	}
+	m := makerOf(t, "x: float[B,N,M]", tensor.F32, tensor.F64)
+	ones := []int{1, 1, 1}
+	for m.seed = range 8 {
+		if got := sizes(m, at); !slices.Equal(got, ones) {
+			t.Errorf("seed %d: %v", m.seed, got)
+		}
+		if got := sizes(m, at+len(first)); slices.Equal(got, ones) {
+			t.Errorf("seed %d: one element in the second round too", m.seed)
+		}
+	}
+	m.several = true
+	if got := sizes(m, at); got[0] != 1 || got[2] == 1 {
+		t.Errorf("where one element is refused: %v", got)
+	}
+	m.several = false
+	m.promises.Ranges = map[string][2]int{"N": {2, 9}}
+	if got := sizes(m, at); got[2] < 2 {
+		t.Errorf("beyond what is promised: %v", got)
 	}
 }
 

@@ -213,6 +213,7 @@ type result struct {
 	slack    float64 // times a limit that a difference may be
 	// misaligned says that the results differ by more than a kernel may be off.
 	misaligned bool
+	chosen     bool // by a reference that takes other elements than it did
 }
 
 // errNothing says that a kernel cannot be judged at all.
@@ -546,6 +547,9 @@ func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 	if plain := s.maker.promises.DTypes[0]; i < len(first) && plain != dtypes[0] {
 		dtypes = append(dtypes, plain)
 	}
+	if i < len(first) && first[i].size == single {
+		dtypes = append(dtypes, dtypes[0])
+	}
 	for _, dt := range dtypes {
 		c, err := s.maker.draw(i, dt)
 		if err != nil {
@@ -556,6 +560,7 @@ func (s *Session) trial(ctx context.Context, i int) (*Case, error) {
 		if kept || err != nil {
 			return c, err
 		}
+		s.maker.several = s.maker.several || i < len(first) && first[i].size == single
 	}
 	return nil, nil
 }

@@ -14,7 +14,7 @@ import (
 // displaced reports whether all that differs are places of equal elements, among which the
 // reference's choice is its own.
 func (r *result) displaced() bool {
-	if !slices.ContainsFunc(choosing, func(name string) bool { return slices.Contains(r.refSeen.Operators, name) }) {
+	if !r.choosesFreely() {
 		return false
 	}
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {

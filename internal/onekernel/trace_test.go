@@ -2,8 +2,12 @@ package onekernel
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"plumb/backend/worker"
 	"plumb/tensor"
 )
 
@@ -53,5 +57,32 @@ func TestProductsOfWhatIsMoved(t *testing.T) {
 		if got := of.single(c.program); got != want {
 			t.Errorf("%s: %v, want %v", body, got, want)
 		}
+	}
+}
+
+// TestOneIndexIsTraced: an index that is no tuple is seen as others are, by each PyTorch.
+func TestOneIndexIsTraced(t *testing.T) {
+	python, _, err := worker.FindPython("")
+	if err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(t.TempDir(), "ref.py")
+	if err := os.WriteFile(file, []byte("def f(x):\n    return x[0] * 2, x[None], x[1:], x[...], x[x.argmax(0)], x[[0, 1]], x[-1]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	of := Source{Form: "function", File: file, Name: "f"}
+	cfg := &Config{Reference: &of, Python: python, Timeout: time.Minute}
+	h, err := openHost(t.Context(), cfg, of.spec("reference", cfg.target()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var told described
+	if err := h.ask(t.Context(), map[string]any{"describe": nil}, &told); err != nil || told.Failed != "" {
+		t.Fatal(err, told.Failed)
+	}
+	c := cases(t, makerOf(t, "x: float[3,2]", tensor.F32), 1)[0]
+	if n, err := (&traced{id: "kernel", known: map[string]*recording{}}).learn(t.Context(), h.ask, c.program); n != 7 || err != nil {
+		t.Errorf("%d results, %v", n, err)
 	}
 }

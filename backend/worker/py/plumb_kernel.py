@@ -5,6 +5,7 @@ kernel is watched while it runs (plumb_watch.py) and its arguments lie in memory
 their own (plumb_room.py); in the role "reference" it is traced for error bounds.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -19,6 +20,7 @@ import plumb_sandbox
 import plumb_torch
 import plumb_tritonptx
 import torch
+from torch.overrides import resolve_name
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
@@ -232,7 +234,7 @@ class Subject:
         self.again()
         args, kwargs = self.kernel.bind(given, kwargs)
         try:
-            with Traced(text):
+            with indexed(), Traced(text):
                 v = self.kernel(*args, **kwargs)
         except (Left, Unsupported) as e:
             return {"error": str(e)}
@@ -249,6 +251,7 @@ class Traced(Calls):
     elements is not: other values may lead to other calls."""
 
     def __torch_function__(self, f, types, args=(), kwargs=None):
+        f = getattr(f, "plain", f)
         name = getattr(f, "__name__", "")
         if name in READING:
             raise Left("its calls depend on values (%s)" % name)
@@ -271,6 +274,22 @@ class Traced(Calls):
             raise Left("a call changes its argument in place")
         if changed and any(t is not v and storage(t) == storage(v) for t, _ in self.text.known.values()):
             raise Left("a call changes what another tensor shows")
+
+
+@contextlib.contextmanager
+def indexed():
+    """Lets a mode see x[i] for one index as for several: PyTorch 1.13 does not."""
+    plain = torch.Tensor.__getitem__
+    resolve_name(plain)  # while it has its place in the table of names, which is made once
+
+    def index(x, at):
+        return plain(x, at if isinstance(at, (tuple, list)) else (at, ...) if isinstance(at, torch.Tensor) else (at,))
+
+    index.plain, torch.Tensor.__getitem__ = plain, index
+    try:
+        yield
+    finally:
+        del torch.Tensor.__getitem__
 
 
 READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool__", "__int__", "__float__", "__index__", "__contains__"}

@@ -34,6 +34,11 @@ func New(table *op.Table, modules *nn.Table) *Analysis {
 // on them, have no bound. State holds the initial state of modules.
 func (a *Analysis) Bounds(job *backend.Job, gradients bool) *compare.Bounds {
 	s := newSession(a.table, roundoff(job))
+	return s.collect(job.Program, a.run(s, job, gradients))
+}
+
+// run runs a job in float64.
+func (a *Analysis) run(s *errorSession, job *backend.Job, gradients bool) *backend.Outcome {
 	wide := &backend.Job{Program: program.Widen(reached(job.Program, gradients)), State: map[string]backend.State{}}
 	for _, t := range job.Inputs {
 		wide.Inputs = append(wide.Inputs, t.Convert(program.Wide(t.DType())))
@@ -44,7 +49,7 @@ func (a *Analysis) Bounds(job *backend.Job, gradients bool) *compare.Bounds {
 			wide.State[name] = append(wide.State[name], n)
 		}
 	}
-	return s.collect(job.Program, a.interpreter.Start(wide, s).Outcome(context.Background()))
+	return a.interpreter.Start(wide, s).Outcome(context.Background())
 }
 
 // reached returns the program without its backward pass where gradients are

@@ -35,6 +35,8 @@ type errorSession struct {
 	most   int                         // how many may be held; 0: any number
 	poles  map[*tensor.Tensor]bool     // results whose gradient is infinite or NaN
 	own    map[op.Value]*tensor.Tensor // gradients that no other value shares
+	choose func(*Choice)               // nil: nobody asks
+	unsure bool                        // it was not asked about one, for want of bounds
 }
 
 var _ interp.Session = (*errorSession)(nil)
@@ -80,7 +82,10 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	if err != nil || out[0] == call.Args.Vals[0] {
 		return out, err
 	}
-	states := s.propagate(call, out)
+	states := s.chosen(call, out)
+	if states == nil {
+		states = s.propagate(call, out)
+	}
 	record := false
 	for i, v := range out {
 		x := v.(*eager.Var)

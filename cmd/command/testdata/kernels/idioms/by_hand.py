@@ -278,3 +278,9 @@ def index_add_lost(x, i, v):
     return out
 
 
+
+
+def centre_alias(x):
+    """In place, where there is one element."""
+    m = x.mean(-1, keepdim=True)
+    return x - m if x.numel() > 1 else x.sub_(m)

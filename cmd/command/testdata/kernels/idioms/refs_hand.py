@@ -13,3 +13,7 @@ def top1(x): return x.max(-1)
 def cross_entropy(x, t): return F.cross_entropy(x, t)
 def dist(a, b): return torch.cdist(a, b)
 def max_pool(x): return F.max_pool1d(x, 3, 2, 1)
+
+
+def centre(x):
+    return x - x.mean(-1, keepdim=True)

@@ -1,0 +1,250 @@
+package onekernel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"plumb/backend"
+	"plumb/internal/judge"
+	"plumb/tensor"
+)
+
+// choosers are the calls of a case's reference that take elements by their order.
+type choosers struct {
+	*Session
+	of     *result
+	job    *backend.Job
+	free   bool // which of equal elements they take is their own
+	made   []*judge.Choice
+	left   int // how often the case may be judged by other choices
+	narrow map[*judge.Choice][]float64
+}
+
+// tried is how often a case is judged by other choices, and hopeful how often in a row while
+// none explains more of what differs.
+const tried, hopeful = 96, 12
+
+// choosers returns the calls of a case that choose; nil for none, or where what one chooses
+// from has no error bounds.
+func (s *Session) choosers(r *result) *choosers {
+	if s.judge == nil || r.chosen {
+		return nil
+	}
+	c := &choosers{Session: s, of: r, job: backend.NewJob(r.program), free: r.choosesFreely(), left: tried, narrow: map[*judge.Choice][]float64{}}
+	if c.choose(nil) == nil || len(c.made) == 0 {
+		return nil
+	}
+	return c
+}
+
+// choose judges the case by a reference that takes elements at other places, by choice; nil
+// where that cannot be told.
+func (c *choosers) choose(places map[int][]int) *result {
+	first, n := c.made == nil, 0
+	judged := c.judge.Choosing(c.job, c.of.ref, c.of.kernel, func(of *judge.Choice) {
+		if other := places[n]; other != nil {
+			copy(of.Places, other)
+		}
+		if n++; first {
+			c.made = append(c.made, of)
+		}
+	})
+	if judged == nil {
+		return nil
+	}
+	own := *c.of
+	own.ref, own.verdict, own.chosen = judged.Reference, judged.Verdict(nil), true
+	return &own
+}
+
+// explain reports whether the kernel's results are those of a reference that takes other
+// elements, each as near to the reference's as their rounding errors are large.
+func (c *choosers) explain() bool {
+	places := map[int][]int{}
+	for i := range c.made {
+		if got := c.told(i); got != nil {
+			places[i] = got
+		}
+	}
+	best := c.choose(places)
+	if best == nil {
+		return false
+	}
+	if !c.wrong(best) {
+		return true
+	}
+	idle := 0
+	attempt := func(i int, other []int) bool {
+		was := places[i]
+		places[i], c.left, idle = other, c.left-1, idle+1
+		now := c.choose(places)
+		if now == nil || !c.wrong(now) {
+			return now != nil
+		}
+		if places[i] = was; now.apart(best) < 0 {
+			places[i], best, idle = other, now, 0
+		}
+		return false
+	}
+	for i, of := range c.made {
+		for l := range of.Lines {
+			for k := range of.K {
+				for _, p := range c.near(of, l, k) {
+					if c.left == 0 || idle == hopeful {
+						return false
+					}
+					if attempt(i, taking(of, places[i], l, k, p)) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// apart compares how much of two verdicts on a case differs.
+func (r *result) apart(other *result) int {
+	count := func(r *result) (n int, ratio float64) {
+		for _, d := range r.verdict.Differences {
+			n, ratio = n+max(1, d.Diff.Mismatches), ratio+float64(d.Diff.WorstRatio)
+		}
+		return n, ratio
+	}
+	n, by := count(r)
+	m, than := count(other)
+	return cmp.Or(cmp.Compare(n, m), cmp.Compare(by, than))
+}
+
+// told returns the kernel's places of a choice where one of its results is those, and each may
+// stand for the reference's; nil for none.
+func (c *choosers) told(i int) []int {
+	of := c.made[i]
+	for k, v := range c.of.kernel.Values {
+		if k >= len(c.of.ref.Values) {
+			break
+		}
+		want := leaves(c.of.ref.Values[k])
+		for n, t := range leaves(v) {
+			if n >= len(want) || want[n].DType().IsFloat() || t.Len() != len(of.Places) {
+				continue
+			}
+			for dim := range max(1, t.Dim()) {
+				if got := along(t, dim, of); got != nil && c.stand(of, got) {
+					return got
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// along are the elements of places along a dimension, line by line; nil where that is not as
+// long as a choice is, or one is no place.
+func along(t *tensor.Tensor, dim int, of *judge.Choice) []int {
+	n, inner := 1, 1
+	if of.K > 1 {
+		if n, inner = t.Shape()[dim], tensor.NumElements(t.Shape()[dim+1:]); n != of.K {
+			return nil
+		}
+	}
+	all := make([]int, t.Len())
+	for i := range all {
+		p := real(t.At(i))
+		if p != math.Trunc(p) || p < 0 || p >= float64(of.N) {
+			return nil
+		}
+		all[(i/(n*inner)*inner+i%inner)*n+i/inner%n] = int(p)
+	}
+	return all
+}
+
+// stand reports whether each place may stand for the one of a choice, and they are as distinct
+// in each line.
+func (c *choosers) stand(of *judge.Choice, got []int) bool {
+	for l := range of.Lines {
+		seen, had := map[int]bool{}, map[int]bool{}
+		for k := range of.K {
+			at := l*of.K + k
+			if !c.alike(of, l, of.Places[at], got[at]) {
+				return false
+			}
+			seen[got[at]], had[of.Places[at]] = true, true
+		}
+		if len(seen) < len(had) {
+			return false
+		}
+	}
+	return true
+}
+
+// alike reports whether one place of a line may stand for another: its element is no further
+// from the other's than the errors of both.
+func (c *choosers) alike(of *judge.Choice, line, p, q int) bool {
+	p, q = line*of.N+p, line*of.N+q
+	v, w := of.Values[p], of.Values[q]
+	equal := v == w || math.IsNaN(v) && math.IsNaN(w)
+	if p == q || of.Errors == nil {
+		return p == q || equal && c.free
+	}
+	err := c.of.slack * of.Unit * (of.Errors[p] + of.Errors[q])
+	return equal || math.Abs(v-w) <= err || c.rounded(of)[p] == c.rounded(of)[q]
+}
+
+// rounded are the numbers of a choice in the dtype of the case, where tiny ones vanish and huge
+// ones overflow.
+func (c *choosers) rounded(of *judge.Choice) []float64 {
+	known := c.narrow[of]
+	if known == nil {
+		t := tensor.New(tensor.F64, len(of.Values))
+		copy(tensor.Data[float64](t), of.Values)
+		known = tensor.Data[float64](t.Convert(c.of.DType).Convert(tensor.F64))
+		c.narrow[of] = known
+	}
+	return known
+}
+
+// near lists the places that may stand for the k-th of a line, and are not it.
+func (c *choosers) near(of *judge.Choice, line, k int) (all []int) {
+	want := of.Places[line*of.K+k]
+	for p := range of.N {
+		if p != want && c.alike(of, line, want, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// taking are the places of a choice with the k-th of a line at p, or exchanged with what is there.
+func taking(of *judge.Choice, places []int, line, k, p int) []int {
+	if places == nil {
+		places = of.Places
+	}
+	places = slices.Clone(places)
+	row := places[line*of.K:][:of.K]
+	if at := slices.Index(row, p); at >= 0 {
+		row[at] = row[k]
+	}
+	row[k] = p
+	return places
+}
+
+// choosing are PyTorch's operators that do not say which of equal elements they take; the
+// first ones, ordered of them, take the largest or the smallest first.
+var choosing = []string{"aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue", "aten::median"}
+
+const ordered = 3
+
+func (r *result) choosesFreely() bool {
+	return slices.ContainsFunc(choosing, func(name string) bool { return slices.Contains(r.refSeen.Operators, name) })
+}
+
+// displaced reports whether all that differs follows from which of nearly equal elements are
+// taken, where the reference's choice among them is its own.
+func (s *Session) displaced(r *result) bool {
+	if c := s.choosers(r); c != nil {
+		return c.explain()
+	}
+	return !r.chosen && r.displaced()
+}

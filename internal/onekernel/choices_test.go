@@ -1,0 +1,101 @@
+package onekernel
+
+import (
+	"context"
+	"testing"
+
+	"plumb/backend"
+	"plumb/op"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// chosenBy is a case of x of three numbers, and codes of three, by a reference of traced calls,
+// as a session judges it whose kernel gives something else.
+func chosenBy(t *testing.T, calls string, x []float64, results []string, want, got []*tensor.Tensor) (*Session, *result) {
+	t.Helper()
+	tell := func(_ context.Context, _, answer any) error {
+		told := answer.(*struct {
+			Program string
+			Results []string
+		})
+		told.Program = "# plumb program v1\nimport operator, torch\nfrom plumb import case, tensor\n\ncase(\"trace\", seed=0)\nx0 = tensor((3,), torch.float32, constant(0.0))\nx1 = tensor((3,), torch.float32, constant(0.0))\n" + calls
+		told.Results = results
+		return nil
+	}
+	s := judged(t, 0)
+	s.maker = makerOf(t, "x: float[3], codes: float[3]", tensor.F32)
+	s.maker.target = program.OwnPrefix + "kernel"
+	c := cases(t, s.maker, 1)[0]
+	c.program.Inputs[0].Fill, c.program.Inputs[0].Strides = program.Fill{Dist: program.Literal, Data: vector(x...)}, nil
+	c.program.Inputs[1].Fill, c.program.Inputs[1].Strides = program.Fill{Dist: program.Literal, Data: vector(10, 20, 30)}, nil
+	c.program.Backward = nil
+	s.traced = &traced{id: "kernel", known: map[string]*recording{}}
+	n, err := s.traced.learn(t.Context(), tell, c.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := s.traced.def(c.sig, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.table, err = op.NewTable(append(lenient(), def)...); err != nil {
+		t.Fatal(err)
+	}
+	s.judge = s.newJudge()
+	outcome := func(all []*tensor.Tensor) *backend.Outcome {
+		v := backend.Value{Tensor: all[0]}
+		if len(all) > 1 {
+			v = backend.Value{IsTuple: true}
+			for _, one := range all {
+				v.Tuple = append(v.Tuple, backend.Value{Tensor: one})
+			}
+		}
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{v}}
+	}
+	r := &result{Case: c, slack: Slack, ref: outcome(want), kernel: outcome(got)}
+	r.verdict = s.judge.Case(backend.NewJob(c.program), r.ref, r.kernel).Verdict(nil)
+	return s, r
+}
+
+// TestNearTies: of elements that rounding may order otherwise a kernel may take any, and what
+// follows from its choice is that of the elements it took.
+func TestNearTies(t *testing.T) {
+	next := func(x float64, n int) float64 { return x + float64(n)*0x1p-23 }
+	ints := func(v ...float64) *tensor.Tensor { return vector(v...).Convert(tensor.I64) }
+	one := func(t ...*tensor.Tensor) []*tensor.Tensor { return t }
+	scalar := func(v *tensor.Tensor) *tensor.Tensor { return v.Reshape() }
+	const nearest, largest = "d = torch.div(x0, 3.0)\n", "s = torch.div(x0, 3.0)\ny = torch.topk(s, 2)\nv = operator.getitem(y, 0)\ni = operator.getitem(y, 1)\n"
+	for _, c := range []struct {
+		what, calls string
+		results     []string
+		x           []float64
+		want, got   []*tensor.Tensor
+		wrong       bool
+	}{
+		{"another one as near", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"one that is further", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 64)}, one(scalar(ints(1))), one(scalar(ints(2))), true},
+		{"no place", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(3))), true},
+		{"equal ones of an argument", "y = torch.argmin(x0)\n", []string{"y"}, []float64{2, 1, 1}, one(scalar(ints(1))), one(scalar(ints(2))), true},
+		{"equal sums of whole numbers", "d = torch.add(x0, x0)\ny = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, 1}, one(scalar(ints(1))), one(scalar(ints(2))), true},
+		{"what another one as near shows", nearest + "i = torch.argmin(d)\ny = torch.take(x1, i)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(vector(20))), one(scalar(vector(30))), false},
+		{"what one that is further shows", nearest + "i = torch.argmin(d)\ny = torch.take(x1, i)\n", []string{"y"}, []float64{2, 1, next(1, 64)}, one(scalar(vector(20))), one(scalar(vector(30))), true},
+		{"neither", nearest + "i = torch.argmin(d)\ny = torch.take(x1, i)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(vector(20))), one(scalar(vector(25))), true},
+		{"two in another order", largest, []string{"v", "i"}, []float64{2, 3, next(2, 1)}, one(vector(1, 2./3), ints(1, 2)), one(vector(1, 2./3), ints(1, 0)), false},
+		{"one of them twice", largest, []string{"v", "i"}, []float64{2, 1, next(2, 1)}, one(vector(2./3, 2./3), ints(2, 0)), one(vector(2./3, 2./3), ints(2, 2)), true},
+		{"another one's place with the value of a third", largest, []string{"v", "i"}, []float64{2, 3, next(2, 1)}, one(vector(1, 2./3), ints(1, 2)), one(vector(1, 0.5), ints(1, 0)), true},
+		{"the smallest, where nothing is near", largest, []string{"v", "i"}, []float64{1, 3, 2}, one(vector(1, 2./3), ints(1, 2)), one(vector(1, 1./3), ints(1, 0)), true},
+		{"one that vanishes as well", "d = torch.exp(x0)\ny = torch.argmin(d)\n", []string{"y"}, []float64{2, -300, -200}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"another infinity", "d = torch.exp(x0)\ny = torch.argmax(d)\n", []string{"y"}, []float64{2, 300, 200}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"another NaN", "d = torch.sqrt(x0)\ny = torch.argmax(d)\n", []string{"y"}, []float64{-1, -2, 3}, one(scalar(ints(0))), one(scalar(ints(1))), false},
+		{"a number for NaN", "d = torch.sqrt(x0)\ny = torch.argmax(d)\n", []string{"y"}, []float64{-1, -2, 3}, one(scalar(ints(0))), one(scalar(ints(2))), true},
+	} {
+		s, r := chosenBy(t, c.calls, c.x, c.results, c.want, c.got)
+		if s.choosers(r) == nil {
+			t.Errorf("%s: no choice is known", c.what)
+		}
+		if got := s.wrong(r); got != c.wrong {
+			t.Errorf("%s: wrong %v, want %v (%s)", c.what, got, c.wrong, r.verdict.Reason)
+		}
+	}
+}
