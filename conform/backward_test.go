@@ -72,6 +72,9 @@ func TestBackwardFunctions(t *testing.T) {
 			Open: func() (backend.Backend, error) { return cand, nil },
 			OnRecord: func(r *baseline.Record) {
 				out[r.Entry.Function+" "+r.Variant] = r.Verdict.Word
+				if own := cand.Info(); !own.ForwardOnly && r.Verdict.Word.IsFinding() && (r.Reference == nil || r.Outcome == nil) {
+					t.Errorf("%s %s: a finding without the results that make its bundle", r.Entry.Function, r.Variant)
+				}
 			},
 		}
 		kit.Apply(&cfg)

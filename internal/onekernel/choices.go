@@ -130,7 +130,7 @@ func (c *choosers) told(i int) []int {
 			if n >= len(want) || want[n].DType().IsFloat() || t.Len() != len(of.Places) {
 				continue
 			}
-			for dim := range max(1, t.Dim()) {
+			for _, dim := range dimensions(t, of) {
 				if got := along(t, dim, of); got != nil && c.stand(of, got) {
 					return got
 				}
@@ -138,6 +138,19 @@ func (c *choosers) told(i int) []int {
 		}
 	}
 	return nil
+}
+
+// dimensions are those along which a tensor may have the places of a choice, that along which
+// it was made first.
+func dimensions(t *tensor.Tensor, of *judge.Choice) (all []int) {
+	for dim := range max(1, t.Dim()) {
+		if t.Dim() > 0 && tensor.NumElements(t.Shape()[dim+1:]) == of.Inner {
+			all = slices.Insert(all, 0, dim)
+		} else {
+			all = append(all, dim)
+		}
+	}
+	return all
 }
 
 // along are the elements of places along a dimension, line by line; nil where that is not as

@@ -2,9 +2,11 @@ package onekernel
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"plumb/backend"
+	"plumb/internal/judge"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -96,6 +98,17 @@ func TestNearTies(t *testing.T) {
 		}
 		if got := s.wrong(r); got != c.wrong {
 			t.Errorf("%s: wrong %v, want %v (%s)", c.what, got, c.wrong, r.verdict.Reason)
+		}
+	}
+}
+
+// TestDimensionsOfPlaces: where the lines are as many as what is taken of each, places are read
+// along the dimension of the choice first.
+func TestDimensionsOfPlaces(t *testing.T) {
+	x := tensor.New(tensor.I64, 2, 2)
+	for inner, want := range map[int][]int{1: {1, 0}, 2: {0, 1}} {
+		if got := dimensions(x, &judge.Choice{Lines: 2, N: 9, K: 2, Inner: inner}); !slices.Equal(got, want) {
+			t.Errorf("%d apart: %v, want %v", inner, got, want)
 		}
 	}
 }

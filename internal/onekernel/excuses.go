@@ -140,7 +140,7 @@ func (s *Session) sums(r *result) bool {
 		case l.Error != nil && l.Terms != nil:
 			return !s.normwise(r, l, want, verdict.At(r.kernel, d.Where))
 		case l.Reason == compare.NothingRounds && d.Where.Part == backend.PartValue:
-			most = compare.Roundoff(want.DType()) * s.factors(r)
+			most = compare.Roundoff(want.DType()) * s.factors(r) * longest(r)
 		}
 		return !(float64(d.Diff.MaxAbs) <= 2*r.slack*most)
 	})
@@ -168,6 +168,17 @@ func (s *Session) factors(r *result) float64 {
 		return compare.Largest(in[0].Materialize()) * compare.Largest(in[1].Materialize())
 	}
 	return 0
+}
+
+// longest is the largest size of an input: of a transform, each of whose results has the
+// errors of as many products.
+func longest(r *result) (n float64) {
+	for _, in := range r.program.Inputs {
+		for _, size := range in.Shape {
+			n = max(n, float64(size))
+		}
+	}
+	return n
 }
 
 // roundings is how many units in the last place of a gradient's largest element any

@@ -153,6 +153,11 @@ func TestExcuses(t *testing.T) {
 	whole := product(value, 1.5e-5)
 	whole.verdict.Differences[0].Limit = compare.Exactly(compare.NothingRounds)
 	whole.program.Inputs = apart.program.Inputs
+	convolved := func(most float64) *result { // 4 elements long
+		r := product(value, most*2*Slack*4*150*150*0x1p-24)
+		r.verdict.Differences[0].Limit, r.program.Inputs = whole.verdict.Differences[0].Limit, whole.program.Inputs
+		return r
+	}
 	inherited := product(value, 1.5e-5) // another element's error, of what it is computed of
 	inherited.verdict.Differences[0].Limit.Terms = vector(0, 0, 0, 1e-3)
 	inherited.verdict.Differences[0].Limit.Count = 2
@@ -187,6 +192,8 @@ func TestExcuses(t *testing.T) {
 		{"", "a result of such sums", rows, product(value, 1.5e-5)},
 		{"sums", "a product of whole numbers", products, whole},
 		{"", "a product of whole numbers, its factors unknown", rows, whole},
+		{"sums", "whole numbers convolved by Fourier transforms", products, convolved(0.99)},
+		{"", "off by more than transforms of that length may be", products, convolved(1.01)},
 		{"", "a product in half", products, inHalf},
 		{"", "a sum", rows, product(value, 3e-7)},
 

@@ -46,6 +46,7 @@ func (l *runLane) apart(ctx context.Context, t *trial, q *Question, v *verdict.V
 		t.backward.Verdict = l.function(ctx, t, q)
 	case differs(v):
 		l.divide(t, q, v)
+		t.backward.Reference, t.backward.Outcome = q.Ref, c
 	}
 }
 

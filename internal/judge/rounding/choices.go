@@ -10,9 +10,10 @@ import (
 )
 
 // Choice is a call that takes elements by their order: what it takes them from, as Lines of
-// N elements each, and at which Places of its line, K for each.
+// N elements each, and at which Places of its line, K for each. Inner lines lie beside each
+// other: so far apart are the elements of one.
 type Choice struct {
-	Lines, N, K int
+	Lines, N, K, Inner int
 	// Errors bounds the rounding errors of Values, in units of Unit; nil for none.
 	Values, Errors []float64
 	Unit           float64
@@ -71,7 +72,7 @@ func (s *errorSession) chosen(call *op.Call, out []op.Value) []*state {
 		along = lines{tensor.NumElements(x.Shape()[:dim]), x.Shape()[dim], tensor.NumElements(x.Shape()[dim+1:])}
 	}
 	index := tensorOf(out[at])
-	c := &Choice{Lines: along.outer * along.inner, N: along.n, K: index.Len() / max(1, along.outer*along.inner), Unit: s.unit}
+	c := &Choice{Lines: along.outer * along.inner, N: along.n, K: index.Len() / max(1, along.outer*along.inner), Inner: along.inner, Unit: s.unit}
 	c.Values = along.gather(x)
 	if from.err != nil {
 		c.Errors = along.gather(from.err)
