@@ -60,13 +60,61 @@ func bounded(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdic
 }
 
 // exactly is the oracle of a case whose truth is what Plumb's own operators compute in
-// float64; nil where they do not.
+// float64; nil where they do not, or begin with a state.
 func exactly(q *baseline.Question) *verdict.Oracle {
-	truth, err := Predictor().Run(context.Background(), backend.NewJob(program.Widen(q.Job.Program)))
+	if len(q.Job.State) > 0 {
+		return nil
+	}
+	job := &backend.Job{Program: program.Widen(q.Job.Program)}
+	for _, t := range q.Job.Inputs {
+		job.Inputs = append(job.Inputs, t.Convert(program.Wide(t.DType())))
+	}
+	truth, err := Predictor().Run(context.Background(), job)
 	if err != nil || truth.Status != backend.OK {
 		return nil
 	}
 	return &verdict.Oracle{Reference: q.Ref, Truth: truth}
+}
+
+// byTruth judges a case by its policy with the truth, rounded, in the reference's place. It
+// returns the verdict of before where that finds something, too.
+func byTruth(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdict.Verdict) *verdict.Verdict {
+	if len(q.Ref.Unread) > 0 {
+		return before // and judge it with all in memory
+	}
+	o := exactly(q)
+	if o == nil {
+		return before
+	}
+	own := *q.Ref
+	own.Values, own.Slots = slices.Clone(q.Ref.Values), slices.Clone(q.Ref.Slots)
+	for i := range own.Values {
+		own.Values[i] = rounded(own.Values[i], o.Truth.Values[i])
+	}
+	for i, s := range own.Slots {
+		if t := o.Truth.At(s.Place); t != nil && s.Tensor != nil && s.Tensor.DType().IsDifferentiable() {
+			own.Slots[i].Tensor = t.Convert(s.Tensor.DType())
+		}
+	}
+	one := j.Case(q.Job, &own, q.Cand)
+	one.Policy = c.Policy
+	one.Unbounded()
+	if v := one.Verdict(nil); v.Word == verdict.Aligned {
+		return v
+	}
+	return before
+}
+
+// rounded is the truth of a value, in its dtypes.
+func rounded(v, truth backend.Value) backend.Value {
+	if v.Tensor != nil && truth.Tensor != nil && v.Tensor.DType().IsDifferentiable() {
+		v.Tensor = truth.Tensor.Convert(v.Tensor.DType())
+	}
+	v.Tuple = slices.Clone(v.Tuple)
+	for i := range min(len(v.Tuple), len(truth.Tuple)) {
+		v.Tuple[i] = rounded(v.Tuple[i], truth.Tuple[i])
+	}
+	return v
 }
 
 // overLimit are the elements of a result that are beyond their limit, where they

@@ -72,17 +72,21 @@ func TestLargeSumsOfHalves(t *testing.T) {
 	if err != nil || right.Status != backend.OK {
 		t.Fatalf("%+v, %v", right, err)
 	}
-	off := *right
-	off.Values = []backend.Value{{Tensor: right.Values[0].Tensor.Clone()}}
-	off.Values[0].Tensor.Set(5, off.Values[0].Tensor.At(5)+0.5)
 	j := judge.New(judging(""))
-	for _, c := range []struct {
-		ref, cand *backend.Outcome
-		want      verdict.Word
-	}{{&off, right, verdict.Aligned}, {right, &off, verdict.Misaligned}, {&off, &off, verdict.Aligned}} {
-		q := &baseline.Question{Entry: &baseline.Entry{ATol: 1e-2, RTol: 1e-3}, Job: job, Ref: c.ref, Cand: c.cand}
-		if v := withoutOracle(j, j.Case(q.Job, q.Ref, q.Cand), q); v.Word != c.want {
-			t.Errorf("%s, want %s: %s", v.Word, c.want, v.Reason)
+	for _, many := range []int{1, mostCut + 1} {
+		off := *right
+		off.Values = []backend.Value{{Tensor: right.Values[0].Tensor.Clone()}}
+		for i := range many {
+			off.Values[0].Tensor.Set(i, off.Values[0].Tensor.At(i)+0.5)
+		}
+		for _, c := range []struct {
+			ref, cand *backend.Outcome
+			want      verdict.Word
+		}{{&off, right, verdict.Aligned}, {right, &off, verdict.Misaligned}} {
+			q := &baseline.Question{Entry: &baseline.Entry{ATol: 1e-2, RTol: 1e-3}, Job: job, Ref: c.ref, Cand: c.cand}
+			if v := withoutOracle(j, j.Case(q.Job, q.Ref, q.Cand), q); v.Word != c.want {
+				t.Errorf("%d elements: %s, want %s: %s", many, v.Word, c.want, v.Reason)
+			}
 		}
 	}
 }

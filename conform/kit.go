@@ -178,6 +178,7 @@ func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
 
 func (k *Kit) byClass(q *baseline.Question) *verdict.Verdict {
 	c := k.judge.Case(q.Job, q.Ref, q.Cand)
+	c.Policy.Recorded = true
 	if q.Truth == nil {
 		return withoutOracle(k.judge, c, q)
 	}

@@ -34,7 +34,7 @@ func (j *judge) decidable(w Where, want, got *tensor.Tensor) *tensor.Tensor {
 	bounds := j.bounds(w)
 	b := pickBound(bounds, w)
 	edges := b
-	if edges != nil && (j.policy.CanAskReference || edges.Error == nil || edges.Error.Len() != want.Len() || edges.Value.Len() != want.Len()) {
+	if edges != nil && (!j.policy.Recorded || edges.Error == nil || edges.Error.Len() != want.Len() || edges.Value.Len() != want.Len()) {
 		edges = nil
 	}
 	if b != nil && (b.Terms == nil || b.Terms.Len() != want.Len()) {

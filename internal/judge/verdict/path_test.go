@@ -118,7 +118,7 @@ func TestEdgesOfDomains(t *testing.T) {
 			got.Values[k].Tensor = c
 		}
 		c := plain.Case(job, want, &got)
-		c.Policy.NoScalars = true
+		c.Policy.NoScalars, c.Policy.Recorded = true, true
 		if v := c.Verdict(nil); v.Word != word {
 			t.Errorf("a NaN at %d: %s", at, v.Text())
 		}

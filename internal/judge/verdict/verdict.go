@@ -245,6 +245,9 @@ type Policy struct {
 	NoScalars bool
 	// Rounding knows how the program's operators compute; nil has no bounds.
 	Rounding Rounding
+	// Recorded says that the reference cannot be asked what it makes of the candidate's
+	// own operands.
+	Recorded bool
 	// CanAskReference says that the reference can be asked about differences.
 	// Where it cannot, bounds that rest on how functions are written are not used.
 	CanAskReference bool
