@@ -179,6 +179,19 @@ func TestFindingsAreLookedAt(t *testing.T) {
 	}
 }
 
+// endsWithoutBundle holds that the coordinator ends, and says that nobody looks at its finding.
+func (s *served) endsWithoutBundle(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-s.ended:
+		if err != nil || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
+			t.Errorf("%q, %v", s.logged(), err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+}
+
 // TestFindingsThatNobodyLooksAt: a coordinator whose workers have gone does not wait for ever.
 func TestFindingsThatNobodyLooksAt(t *testing.T) {
 	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
@@ -191,14 +204,7 @@ func TestFindingsThatNobodyLooksAt(t *testing.T) {
 	}
 	finishAll(t, w)
 	w.Leave()
-	select {
-	case err := <-s.ended:
-		if err != nil || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
-			t.Errorf("%q, %v", s.logged(), err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("it waits")
-	}
+	s.endsWithoutBundle(t)
 }
 
 // TestFindingsTakeSoLong: once the time is over, what waits for no worker has no bundle, and
@@ -274,8 +280,8 @@ func TestFindingsThatEndWorkers(t *testing.T) {
 		}
 		w.Leave()
 	}
-	if err := <-s.ended; err != nil || took != tries || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
-		t.Errorf("%d took it, %v, %s", took, err, s.logged())
+	if s.endsWithoutBundle(t); took != tries {
+		t.Errorf("%d took it", took)
 	}
 }
 
@@ -298,12 +304,5 @@ func TestFindingOfTheLastWorker(t *testing.T) {
 		}
 	}
 	w.Leave()
-	select {
-	case err := <-s.ended:
-		if err != nil || s.logged() != "no bundle of 1 of 1 findings: no worker looks at them" {
-			t.Errorf("%q, %v", s.logged(), err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("it waits")
-	}
+	s.endsWithoutBundle(t)
 }
