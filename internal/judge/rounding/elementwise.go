@@ -52,15 +52,16 @@ func (c *applied) elementwise() []*state {
 // edges makes the errors of those results infinite that the errors of the operands take out
 // of the function's domain, or to a pole: what rounds otherwise has a NaN or an infinity there.
 func (c *applied) edges(e []float64, y *tensor.Tensor) {
-	values := tensor.Data[float64](absolute(y))
-	steep := func(i int) bool { // a function ends with a slope that makes of an error its root, or more
-		return c.unit*e[i] > math.Sqrt(c.unit)/4*values[i] && !math.IsInf(values[i], 0)
+	if c.exact {
+		return
 	}
-	any := false
-	for i := range e {
-		any = any || steep(i)
+	var steep []int // a function ends with a slope that makes of an error its root, or more
+	for i, size := range tensor.Data[float64](absolute(y)) {
+		if c.unit*e[i] > math.Sqrt(c.unit)/4*size && !math.IsInf(size, 0) {
+			steep = append(steep, i)
+		}
 	}
-	if !any || c.exact {
+	if len(steep) == 0 {
 		return
 	}
 	for _, sign := range []float64{-1, 1} {
@@ -68,8 +69,8 @@ func (c *applied) edges(e []float64, y *tensor.Tensor) {
 		if err != nil {
 			return
 		}
-		for i := range e {
-			if v := moved[0].At(i); steep(i) && (cmplx.IsNaN(v) || cmplx.IsInf(v)) {
+		for _, i := range steep {
+			if v := moved[0].At(i); cmplx.IsNaN(v) || cmplx.IsInf(v) {
 				e[i] = math.Inf(1)
 			}
 		}
