@@ -41,7 +41,7 @@ func (p Part) IsSecond() bool { return p == PartSecondGrad || p == PartSecondPar
 // Place says which tensor of an outcome a slot holds.
 type Place struct {
 	Part  Part
-	Call  int    // the call that changed it, of PartChange; 0 of other parts
+	Call  int    // the call that gave it, of PartValue, or changed it, of PartChange; 0 of other parts
 	Owner string // the input, result or module, by its name in the program
 	Name  string // of a module's parameter or buffer; empty for others
 }
@@ -111,6 +111,50 @@ func (o *Outcome) At(at Place) *tensor.Tensor {
 		}
 	}
 	return nil
+}
+
+// Within returns the tensor at a place, of PartValue the one at a path of positions in
+// tuples; nil where there is none.
+func (o *Outcome) Within(at Place, path []int) *tensor.Tensor {
+	if at.Part != PartValue {
+		return o.At(at)
+	}
+	v := o.Values[at.Call]
+	for _, i := range path {
+		if i >= len(v.Tuple) {
+			return nil
+		}
+		v = v.Tuple[i]
+	}
+	return v.Tensor
+}
+
+// Replaced returns the outcome with what by makes of each of its tensors, which it is told as
+// Within takes it.
+func (o *Outcome) Replaced(by func(at Place, path []int, t *tensor.Tensor) *tensor.Tensor) *Outcome {
+	c := *o
+	c.Values, c.Slots = slices.Clone(o.Values), slices.Clone(o.Slots)
+	for i := range c.Values {
+		at := Place{Part: PartValue, Call: i}
+		c.Values[i] = c.Values[i].replaced(nil, func(path []int, t *tensor.Tensor) *tensor.Tensor { return by(at, path, t) })
+	}
+	for i, s := range c.Slots {
+		if s.Tensor != nil {
+			c.Slots[i].Tensor = by(s.Place, nil, s.Tensor)
+		}
+	}
+	return &c
+}
+
+func (v Value) replaced(path []int, by func(path []int, t *tensor.Tensor) *tensor.Tensor) Value {
+	if v.Tensor != nil {
+		v.Tensor = by(path, v.Tensor)
+	}
+	v.Tuple = slices.Clone(v.Tuple)
+	for i := range v.Tuple {
+		v.Tuple[i] = v.Tuple[i].replaced(append(path, i), by)
+	}
+	return v
 }
 
 // Has reports whether the outcome has slots of a part.

@@ -86,35 +86,20 @@ func byTruth(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdic
 	if o == nil {
 		return before
 	}
-	own := *q.Ref
-	own.Values, own.Slots = slices.Clone(q.Ref.Values), slices.Clone(q.Ref.Slots)
-	for i := range own.Values {
-		own.Values[i] = rounded(own.Values[i], o.Truth.Values[i])
-	}
-	for i, s := range own.Slots {
-		if t := o.Truth.At(s.Place); t != nil && s.Tensor != nil && s.Tensor.DType().IsDifferentiable() {
-			own.Slots[i].Tensor = t.Convert(s.Tensor.DType())
+	own := q.Ref.Replaced(func(at backend.Place, path []int, t *tensor.Tensor) *tensor.Tensor {
+		truth := o.Truth.Within(at, path)
+		if truth == nil || !t.DType().IsDifferentiable() {
+			return t
 		}
-	}
-	one := j.Case(q.Job, &own, q.Cand)
+		return truth.Convert(t.DType())
+	})
+	one := j.Case(q.Job, own, q.Cand)
 	one.Policy = c.Policy
 	one.Unbounded()
 	if v := one.Verdict(nil); v.Word == verdict.Aligned {
 		return v
 	}
 	return before
-}
-
-// rounded is the truth of a value, in its dtypes.
-func rounded(v, truth backend.Value) backend.Value {
-	if v.Tensor != nil && truth.Tensor != nil && v.Tensor.DType().IsDifferentiable() {
-		v.Tensor = truth.Tensor.Convert(v.Tensor.DType())
-	}
-	v.Tuple = slices.Clone(v.Tuple)
-	for i := range min(len(v.Tuple), len(truth.Tuple)) {
-		v.Tuple[i] = rounded(v.Tuple[i], truth.Tuple[i])
-	}
-	return v
 }
 
 // overLimit are the elements of a result that are beyond their limit, where they

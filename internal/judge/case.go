@@ -44,34 +44,19 @@ func (j *Judge) Choosing(job *backend.Job, ref, cand *backend.Outcome, choose fu
 	if b == nil {
 		return nil
 	}
-	own := *ref
-	own.Values, own.Slots = slices.Clone(ref.Values), slices.Clone(ref.Slots)
-	for i := range own.Values {
-		own.Values[i] = exactValue(own.Values[i], b.Values[i])
-	}
-	for i := range own.Slots {
-		own.Slots[i].Tensor = exactOf(own.Slots[i].Tensor, b.Slots[own.Slots[i].Place])
-	}
-	c := j.Case(job, &own, cand)
+	own := ref.Replaced(func(at backend.Place, path []int, t *tensor.Tensor) *tensor.Tensor {
+		exact := b.Slots[at]
+		if at.Part == backend.PartValue {
+			exact = b.Values[at.Call].At(path)
+		}
+		if exact == nil || !slices.Equal(exact.Value.Shape(), t.Shape()) {
+			return t
+		}
+		return exact.Value.Convert(t.DType())
+	})
+	c := j.Case(job, own, cand)
 	c.rounding.bounds = remembered{b, true}
 	return c
-}
-
-// exactValue is a value with what is exactly known of it.
-func exactValue(v backend.Value, b compare.ValueBound) backend.Value {
-	v.Tensor = exactOf(v.Tensor, b.Bound)
-	v.Tuple = slices.Clone(v.Tuple)
-	for i := range min(len(v.Tuple), len(b.Tuple)) {
-		v.Tuple[i] = exactValue(v.Tuple[i], b.Tuple[i])
-	}
-	return v
-}
-
-func exactOf(t *tensor.Tensor, b *compare.Bound) *tensor.Tensor {
-	if t == nil || b == nil || !slices.Equal(b.Value.Shape(), t.Shape()) {
-		return t
-	}
-	return b.Value.Convert(t.DType())
 }
 
 // Verdict judges with the oracle where one was asked; nil for none.
