@@ -110,7 +110,7 @@ func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*pr
 }
 
 // backward is the function that computes the gradients of a case.
-func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*baseline.BackwardCase, error) {
+func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*backend.GradientFunction, error) {
 	c, _ := k.under(e)
 	if c == nil {
 		return nil, fmt.Errorf("the recorded config has no such case")
@@ -121,7 +121,7 @@ func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outco
 	}
 	value := func(r program.Ref) *tensor.Tensor { return baseline.TensorOf(p, ref, r) }
 	b, of, err := diopi.Backward(c, k.base.Manifest.Seed, p, value, outputs)
-	return &baseline.BackwardCase{Program: b, Of: of}, err
+	return &backend.GradientFunction{Program: b, Of: p, Inputs: of}, err
 }
 
 func tensorsIn(v backend.Value) []*tensor.Tensor {

@@ -153,8 +153,12 @@ func (f *conformFindings) bundle(ctx context.Context, r *conformRun, one *findin
 		return err
 	}
 	first := one.Result.Record
+	p := first.Program
+	if first.Gradients != nil {
+		p = first.Gradients.Of
+	}
 	b, err := bundle.Write(filepath.Join(dir, one.ID), &bundle.Finding{
-		Program: first.Program, Job: campaign.Job(first.Program, first.Reference), Verdict: first.Verdict,
+		Program: p, Gradients: first.Gradients, Job: campaign.Job(p, first.Reference), Verdict: first.Verdict,
 		Reference: bundle.Side{Spec: r.base.Manifest.Reference.Name, Info: r.base.Manifest.Reference},
 		Candidate: bundle.Side{Spec: r.candidate, Info: f.candidate},
 		Expected:  first.Reference, Got: first.Outcome, Seed: r.base.Manifest.Seed, Test: first.Test, Index: first.Index,

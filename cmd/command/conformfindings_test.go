@@ -1,14 +1,19 @@
 package command
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"plumb/backend/open"
 	"plumb/internal/find/bundle"
 	"plumb/internal/find/finding"
 	"plumb/internal/find/shrink"
 	"plumb/internal/judge/verdict"
+	"plumb/ops"
 )
 
 // TestProofsEnd: what takes a case's whole time is proved last, and only where there
@@ -38,5 +43,108 @@ func TestProofsEnd(t *testing.T) {
 		if err != nil || p.State != bundle.Unproved || !strings.Contains(p.Reason, c.reason) {
 			t.Errorf("%s: %+v, %v", c.one.ID, p, err)
 		}
+	}
+}
+
+// tanhWorker has the gradient of tanh as a function of its own, times FACTOR.
+const tanhWorker = `#include "plumb_worker.h"
+#include <math.h>
+static void map(plumb_call *c, int gradient) {
+	plumb_tensor x = plumb_tensor_arg(c, 0, "input");
+	if (x.dtype != PLUMB_FLOAT32) plumb_unsupported(c, "%s", plumb_name(x.dtype));
+	plumb_tensor y = plumb_result(c, x.dtype, x.rank, x.shape);
+	plumb_tensor g = gradient ? plumb_element(c, 1, "grad_outputs", 0) : x;
+	for (int64_t i = 0; i < y.count; i++) {
+		double v = tanh(plumb_get(&x, i));
+		plumb_set(&y, i, gradient ? plumb_get(&g, i) * (1 - v * v) * FACTOR : v);
+	}
+}
+static void value(plumb_call *c) { map(c, 0); }
+static void gradient(plumb_call *c) { map(c, 1); }
+static const plumb_function functions[] = {{"torch.tanh", value, 0}, {"torch.tanh_backward", gradient, 0}, {NULL, NULL, 0}};
+int main(void) {
+	plumb_subject subject = {"tanh", "1", functions, 0};
+	return plumb_serve(&subject);
+}
+`
+
+// TestBundlesOfGradientFunctions: a function of gradients that is wrong has a bundle,
+// which runs that function again and PyTorch's gradient of the case.
+func TestBundlesOfGradientFunctions(t *testing.T) {
+	t.Parallel()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler: bundles of functions of gradients are not tested")
+	}
+	kit := filepath.Join(root, "examples", "ownworker")
+	dir := t.TempDir()
+	source := save(t, "tanh.c", tanhWorker)
+	binary := filepath.Join(dir, "tanh")
+	compile := func(factor string) {
+		out, err := exec.Command(cc, "-O1", "-DFACTOR="+factor, "-I", kit, "-o", binary+".new", source, filepath.Join(kit, "plumb_worker.c"), "-lm").CombinedOutput()
+		if err == nil {
+			err = os.Rename(binary+".new", binary)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	compile("1.01")
+	out, _, err := conformed(t, "run", "--candidate", binary, "--fname", "tanh", "--findings", filepath.Join(dir, "found"), "--known", "none")
+	if exitCode(err) != exitFindings {
+		t.Fatalf("exit code %d\n%s", exitCode(err), out)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "found", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("bundles %v, %v", found, err)
+	}
+	again := func() bundle.Result {
+		b, err := bundle.Read(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := b.Finding()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opener, err := (&open.Set{Table: ops.Table(), Timeout: time.Minute}).Opener(t.Context(), f.Candidate.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		candidate, err := opener()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer candidate.Close()
+		o, err := f.Run(t.Context(), candidate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := b.Judge(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]string{"case.json": "expected_input_grad.bin", "gradients.py": "torch.tanh_backward(", "program.py": "torch.tanh("} {
+			if !strings.Contains(string(b.File(file)), want) {
+				t.Errorf("%s does not say %s:\n%s", file, want, b.File(file))
+			}
+		}
+		return r
+	}
+	if r := again(); !r.Misaligned || !strings.Contains(r.Text, "gradient of input") {
+		t.Errorf("the wrong function again: %+v", r)
+	}
+	compile("1")
+	if r := again(); r.Misaligned || r.Unable {
+		t.Errorf("the right function: %+v", r)
+	}
+	python := "/usr/bin/python3"
+	if exec.Command(python, "-c", "import torch").Run() != nil {
+		t.Log("no PyTorch: its file of the bundle is not run")
+		return
+	}
+	script, err := exec.Command(python, filepath.Join(found[0], "repro_torch.py")).CombinedOutput()
+	if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 1 {
+		t.Errorf("repro_torch.py ends with %v\n%s", err, script)
 	}
 }

@@ -332,7 +332,7 @@ func within(ctx context.Context, candidate backend.Backend, f *bundle.Finding) (
 	}
 	done := make(chan result, 1)
 	go func() {
-		o, err := candidate.Run(ctx, f.Job)
+		o, err := f.Run(ctx, candidate)
 		done <- result{o, err}
 	}()
 	const grace = time.Second

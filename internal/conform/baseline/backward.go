@@ -17,13 +17,6 @@ import (
 // a function of their own, from the reference's results.
 const Backward = "backward"
 
-// BackwardCase is a function that computes gradients, as a program of one call,
-// and the inputs that its results are the gradients of.
-type BackwardCase struct {
-	Program *program.Program
-	Of      []string
-}
-
 // Stored is the variant as which the outcome of the record was recorded.
 func (r *Record) Stored() string {
 	if r.Variant == Backward {
@@ -69,14 +62,7 @@ func (l *runLane) divide(t *trial, q *Question, v *verdict.Verdict) {
 		return
 	}
 	gradients := *q
-	own := *q.Ref
-	own.Slots = slices.DeleteFunc(slices.Clone(q.Ref.Slots), func(s backend.Slot) bool { return s.Part.IsGradient() })
-	for _, s := range q.Cand.Slots {
-		if s.Part.IsGradient() {
-			own.Slots = append(own.Slots, s)
-		}
-	}
-	gradients.Cand = &own
+	gradients.Cand = within(q.Ref.Without(backend.Part.IsGradient), q.Cand.Without(func(p backend.Part) bool { return !p.IsGradient() }))
 	t.backward.Verdict = l.Judge(&gradients)
 }
 
@@ -89,56 +75,45 @@ func (l *runLane) function(ctx context.Context, t *trial, q *Question) *verdict.
 	if l.Backward == nil || !l.cand.Info().ForwardOnly {
 		return unsupported("the candidate has no gradients: %s", cmp.Or(t.outcome.NoGradients, "none were asked for"))
 	}
-	b, err := l.Backward(t.record.Entry, t.program, q.Ref)
+	g, err := l.Backward(t.record.Entry, t.program, q.Ref)
 	if err != nil {
 		return unsupported("no function of the gradients: %v", err)
 	}
-	t.backward.Program = b.Program
+	t.backward.Program, t.backward.Gradients = g.Program, g
 	if l.functions == nil {
 		if l.functions, err = l.Open(); err != nil {
 			return fault(err)
 		}
 	}
-	o, err := l.functions.Run(ctx, backend.NewJob(b.Program))
+	o, err := l.functions.Run(ctx, backend.NewJob(g.Program))
 	if err != nil {
 		return fault(err)
 	}
 	t.backward.Elapsed = o.Elapsed
-	if o.Status == backend.OK {
-		if o, err = b.asGradients(o, q.Ref); err != nil {
-			return &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
-		}
+	gradients, err := g.Gradients(o)
+	if err != nil {
+		return &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
 	}
 	asked := *q
-	if asked.Cand = o; o.Status != backend.OK {
-		asked.Job, asked.Ref = backend.NewJob(b.Program), &backend.Outcome{Status: backend.OK, Values: make([]backend.Value, 1)}
+	asked.Cand = within(q.Ref, gradients)
+	v := l.Judge(&asked)
+	if differs(v) {
+		t.backward.Reference, t.backward.Outcome = q.Ref, asked.Cand
 	}
-	return l.Judge(&asked)
+	return v
 }
 
-// asGradients is the reference's outcome with the gradients that the function
-// computed.
-func (b *BackwardCase) asGradients(o, ref *backend.Outcome) (*backend.Outcome, error) {
-	got := []backend.Value{o.Values[0]}
-	if o.Values[0].IsTuple {
-		got = o.Values[0].Tuple
+// within is the reference's outcome with gradients, or with the end of a function of them.
+func within(ref, gradients *backend.Outcome) *backend.Outcome {
+	if gradients.Status != backend.OK {
+		own := *gradients
+		own.Values = ref.Values
+		return &own
 	}
-	if len(got) != len(b.Of) {
-		return nil, fmt.Errorf("%s returns %d values, want the gradients of %d inputs", b.Program.Calls[0].Target, len(got), len(b.Of))
+	for _, s := range gradients.Slots {
+		ref = ref.With(s.Place, s.Tensor)
 	}
-	own := *ref
-	own.Slots = slices.Clone(ref.Slots)
-	for i, name := range b.Of {
-		at := slices.IndexFunc(own.Slots, func(s backend.Slot) bool { return s.Part == backend.PartGrad && s.Owner == name })
-		if at < 0 {
-			return nil, fmt.Errorf("the reference has no gradient of %s", name)
-		}
-		if got[i].Tensor == nil && got[i].Plain != nil {
-			return nil, fmt.Errorf("%s returns %v as the gradient of %s", b.Program.Calls[0].Target, got[i].Plain, name)
-		}
-		own.Slots[at].Tensor = got[i].Tensor
-	}
-	return &own, nil
+	return ref
 }
 
 // TensorOf is the tensor that a reference computed as the value of a call; nil

@@ -32,7 +32,7 @@ type RunConfig struct {
 	// returns the case by which a candidate that does not differentiate is asked
 	// for them; nil asks for none.
 	Apart    bool
-	Backward func(e *Entry, p *program.Program, ref *backend.Outcome) (*BackwardCase, error)
+	Backward func(e *Entry, p *program.Program, ref *backend.Outcome) (*backend.GradientFunction, error)
 	// Candidate is the name of the candidate, Open starts one more instance.
 	Candidate string
 	Open      func() (backend.Backend, error)

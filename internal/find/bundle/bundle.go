@@ -21,6 +21,7 @@ import (
 // The files of every bundle beside finding.json.
 const (
 	programFile  = "program.py"
+	gradientFile = "gradients.py" // of a bundle with a function of gradients
 	inputsFile   = "inputs.safetensors"
 	expectedFile = "expected.safetensors"
 	gotFile      = "got.safetensors"
@@ -44,6 +45,8 @@ type Bundle struct {
 	Dir     string // "" for one that was read from a zip file
 	Program *program.Program
 	Verdict *verdict.Verdict
+
+	gradients *program.Program // the function of gradients; nil without one
 
 	m     *manifest
 	files map[string][]byte
@@ -75,12 +78,17 @@ func newBundle(f *Finding) (*Bundle, error) {
 	}
 	b := &Bundle{Program: f.Program, Verdict: brief(f.Verdict), files: map[string][]byte{}}
 	b.m = &manifest{
-		Format: Format, ID: f.Program.ID(), Test: f.Test, Index: f.Index, Seed: f.Seed, Count: f.Count, Signature: f.Signature,
+		Format: 1, ID: f.Program.ID(), Test: f.Test, Index: f.Index, Seed: f.Seed, Count: f.Count, Signature: f.Signature,
 		Modes: f.Modes, Verdict: b.Verdict, Place: p, Reference: f.Reference, Candidate: f.Candidate,
 		Expected: p.ending(f.Expected), Got: p.ending(f.Got), Shrink: f.Shrink, Timeout: f.Timeout.Seconds(), Growth: f.Growth,
 		Choices: choice.Format(f.Choices), Original: f.Original, Sides: map[string]script{}, Files: map[string]string{},
 	}
 	b.files[programFile] = []byte(f.Program.String())
+	if g := f.Gradients; g != nil {
+		b.m.Format, b.m.ID, b.m.Gradients = Format, g.Program.ID(), g.Inputs
+		b.files[gradientFile] = []byte(g.Program.String())
+		b.gradients = g.Program
+	}
 	expected := outcomeTensors(f.Program, f.Expected, p)
 	if p.Limit.Error != nil {
 		expected = append(expected, safetensors.Entry{Name: limitKey, Tensor: p.Limit.Error})
@@ -226,9 +234,13 @@ func (b *Bundle) Finding() (*Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	var g *backend.GradientFunction
+	if b.gradients != nil {
+		g = &backend.GradientFunction{Program: b.gradients, Of: b.Program, Inputs: b.m.Gradients}
+	}
 	choices, err := choice.Parse(b.m.Choices)
 	return &Finding{
-		Program: b.Program, Job: job, Verdict: b.Verdict, Reference: b.m.Reference, Candidate: b.m.Candidate,
+		Gradients: g, Program: b.Program, Job: job, Verdict: b.Verdict, Reference: b.m.Reference, Candidate: b.m.Candidate,
 		Seed: b.m.Seed, Test: b.m.Test, Index: b.m.Index, Choices: choices, Original: b.m.Original, Shrink: b.m.Shrink,
 		Count: b.m.Count, Signature: b.m.Signature, Modes: b.m.Modes, Timeout: b.timeout(), Growth: max(b.m.Growth, 0),
 	}, err

@@ -7,6 +7,7 @@
 //	ranks_oneflow.py        beside itself on one rank
 //	repro_test.go           native: a Go test, with its go.mod
 //	repro_torch_candidate.py   a second PyTorch
+//	gradients.py            the function of gradients of a candidate that does not differentiate
 //	inputs.safetensors      inputs "x", cotangents "y.cotangent", initial state "m.weight"
 //	expected.safetensors    what the reference gave: "y", "y.0", "x.grad", "m.weight.grad", "m.running_mean"
 //	got.safetensors         what the candidate gave, likewise
@@ -19,6 +20,7 @@
 package bundle
 
 import (
+	"context"
 	"time"
 
 	"plumb/backend"
@@ -32,6 +34,7 @@ type Finding struct {
 	Program   *program.Program
 	Job       *backend.Job // inputs and the modules' initial state
 	Verdict   *verdict.Verdict
+	Gradients *backend.GradientFunction // by which the candidate differentiates Program; nil for itself
 	Reference Side
 	Candidate Side
 	Expected  *backend.Outcome // the reference's
@@ -53,6 +56,18 @@ type Finding struct {
 type Side struct {
 	Spec string       `json:"spec"` // "torch", "native", "torch:/usr/bin/python3"
 	Info backend.Info `json:"info"`
+}
+
+// Run runs the program on a candidate, or its function of gradients.
+func (f *Finding) Run(ctx context.Context, candidate backend.Backend) (*backend.Outcome, error) {
+	if f.Gradients == nil {
+		return candidate.Run(ctx, f.Job)
+	}
+	o, err := candidate.Run(ctx, backend.NewJob(f.Gradients.Program))
+	if err != nil {
+		return nil, err
+	}
+	return f.Gradients.Gradients(o)
 }
 
 // Framework returns whose code runs the side: "torch", "native".

@@ -13,8 +13,9 @@ import (
 	"plumb/internal/judge/verdict"
 )
 
-// Format is the version of bundles that this package writes. It reads those up to it.
-const Format = 1
+// Format is the version of bundles with a function of gradients; all others are written as
+// version 1. It reads those up to it.
+const Format = 2
 
 // manifest is finding.json.
 type manifest struct {
@@ -30,6 +31,7 @@ type manifest struct {
 	Place     *place            `json:"place"`
 	Reference Side              `json:"reference"`
 	Candidate Side              `json:"candidate"`
+	Gradients []string          `json:"gradients,omitempty"` // whose are what gradients.py returns
 	Expected  Ending            `json:"expected"`
 	Got       Ending            `json:"got"`
 	Shrink    Shrink            `json:"shrink"`

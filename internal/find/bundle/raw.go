@@ -66,11 +66,18 @@ func (b *Bundle) addRaw(f *Finding) error {
 		b.files[one.File] = append([]byte{}, t.Contiguous().Bytes()...)
 		*to = append(*to, one)
 	}
-	for i, in := range f.Program.Inputs {
-		add(&c.Inputs, "input", in.Name, f.Job.Inputs[i])
+	p, inputs, expected := f.Program, f.Job.Inputs, f.Expected.Values
+	if g := f.Gradients; g != nil {
+		p, inputs, expected = g.Program, backend.NewJob(g.Program).Inputs, nil
+		for _, name := range g.Inputs {
+			add(&c.Expected, "expected", name+"_grad", f.Expected.Grad(name))
+		}
 	}
-	text := strings.Split(strings.TrimSpace(f.Program.String()), "\n")
-	for i, call := range f.Program.Calls {
+	for i, in := range p.Inputs {
+		add(&c.Inputs, "input", in.Name, inputs[i])
+	}
+	text := strings.Split(strings.TrimSpace(p.String()), "\n")
+	for i, call := range p.Calls {
 		one := rawCall{Result: call.Result, Target: call.Target}
 		for _, line := range text {
 			if strings.HasPrefix(line, call.Result+" = ") {
@@ -78,8 +85,8 @@ func (b *Bundle) addRaw(f *Finding) error {
 			}
 		}
 		c.Calls = append(c.Calls, one)
-		if i < len(f.Expected.Values) {
-			eachTensor(call.Result, f.Expected.Values[i], func(name string, t *tensor.Tensor) { add(&c.Expected, "expected", name, t) })
+		if i < len(expected) {
+			eachTensor(call.Result, expected[i], func(name string, t *tensor.Tensor) { add(&c.Expected, "expected", name, t) })
 		}
 	}
 	data, err := json.MarshalIndent(c, "", "  ")

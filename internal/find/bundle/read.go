@@ -88,6 +88,14 @@ func read(dir fs.FS) (*Bundle, error) {
 		return nil, err
 	}
 	m.Place.program = b.Program
+	if text, ok := b.files[gradientFile]; ok {
+		if b.gradients, err = program.Parse(gradientFile, string(text)); err != nil {
+			return nil, err
+		}
+		if len(b.gradients.Calls) != 1 {
+			return nil, fmt.Errorf("%s has %d calls, want one", gradientFile, len(b.gradients.Calls))
+		}
+	}
 	return b, nil
 }
 
