@@ -3,8 +3,6 @@ package command
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -69,51 +67,25 @@ func faultySource(t *testing.T) string {
 }
 
 // TestConformFindsFaultsInC: the shipped conformance suite finds each of some
-// forty faults of a worker in C, one in a function, and nothing in the worker
-// without one.
+// forty faults of a worker in C, one in a function; TestConformOwnWorkerShipped
+// has the worker without one.
 //
 // It takes every sixth of them; PLUMB_FAULTS=all takes all.
 func TestConformFindsFaultsInC(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler: the worker in C is not tested")
-	}
-	kit, err := filepath.Abs(filepath.Join(root, "examples", "ownworker"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := save(t, "worker.c", faultySource(t))
-	dir := t.TempDir()
-	object := filepath.Join(dir, "kit.o")
-	compiled := func(args ...string) {
-		if out, err := exec.Command(cc, append([]string{"-O1", "-I", kit}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	compiled("-c", "-o", object, filepath.Join(kit, "plumb_worker.c"))
+	source := faultySource(t)
 	functions := map[string]bool{}
 	step := 6
 	if os.Getenv("PLUMB_FAULTS") == "all" {
 		step = 1
 	}
-	for i := -1; i < len(plantedInC); i += step {
-		binary := filepath.Join(dir, fmt.Sprint("worker", i))
-		compiled(fmt.Sprintf("-DFAULT=%d", i), "-o", binary, source, object, "-lm")
-		args := []string{"run", "--candidate", binary, "--findings", "none", "--known", "none"}
-		want := exitAligned
-		if i >= 0 {
-			args = append(args, "--fname", plantedInC[i].function)
-			want = exitFindings
-			functions[plantedInC[i].function] = true
-		}
-		if out, _, err := conformed(t, args...); exitCode(err) != want {
-			what := "no fault"
-			if i >= 0 {
-				what = plantedInC[i].function + ": " + plantedInC[i].to
-			}
-			t.Errorf("%s: exit code %d, want %d: %v\n%s", what, exitCode(err), want, err, out[max(0, len(out)-600):])
+	for i := step - 1; i < len(plantedInC); i += step {
+		f := plantedInC[i]
+		functions[f.function] = true
+		worker := workerInC(t, source, fmt.Sprintf("-DFAULT=%d", i))
+		if out, _, err := conformed(t, "run", "--candidate", worker, "--findings", "none", "--known", "none", "--fname", f.function); exitCode(err) != exitFindings {
+			t.Errorf("%s: %s: exit code %d, want %d: %v\n%s", f.function, f.to, exitCode(err), exitFindings, err, out[max(0, len(out)-600):])
 		}
 	}
 	if step == 1 && len(functions) < 30 {

@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,7 +127,7 @@ func TestConformOwnWorkerShipped(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	broken := ownWorkerBinary(t, "relu_of(double x) { return x < 0 ? 0 : x; }", "relu_of(double x) { return x < 0.25 ? 0 : x; }")
-	got, _, err = judged(t, "", "--candidate", broken)
+	got, _, err = judged(t, "", "--candidate", broken, "--fname", "relu")
 	if exitCode(err) != exitFindings || got[verdict.Misaligned] < 4 {
 		t.Errorf("a broken relu: %v, %v", got, err)
 	}
@@ -150,30 +149,4 @@ func TestConformCrash(t *testing.T) {
 			t.Errorf("%s: %v, %v", tt.word, got, err)
 		}
 	}
-}
-
-// ownWorkerBinary compiles the worker of examples/ownworker, with some texts in
-// it replaced by others: old, new, old, new.
-func ownWorkerBinary(t *testing.T, replace ...string) string {
-	t.Helper()
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler: the worker in C is not tested")
-	}
-	source := document(t, "examples/ownworker/worker.c")
-	for i := 0; i < len(replace); i += 2 {
-		if !strings.Contains(source, replace[i]) {
-			t.Fatalf("the worker has no %q", replace[i])
-		}
-	}
-	kit, err := filepath.Abs(filepath.Join(root, "examples", "ownworker"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(t.TempDir(), "ownworker")
-	source = save(t, "worker.c", strings.NewReplacer(replace...).Replace(source))
-	if out, err := exec.Command(cc, "-O2", "-I", kit, "-o", binary, source, filepath.Join(kit, "plumb_worker.c"), "-lm").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
 }

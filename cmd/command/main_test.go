@@ -20,6 +20,7 @@ func (s suite) Run() int {
 	if torch != nil {
 		_ = torch.Close()
 	}
+	_ = os.RemoveAll(workersInC.dir)
 	return code
 }
 
