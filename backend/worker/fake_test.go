@@ -27,13 +27,16 @@ import (
 )
 
 // TestMain is also the fake worker: a worker in another language than Python.
+// ended are what is to be done after the tests, which share workers.
+var ended []func()
+
 func TestMain(m *testing.M) {
 	if hello := os.Getenv("PLUMB_FAKE_WORKER"); hello != "" {
 		fakeWorker(hello)
 	}
 	code := m.Run()
-	if opened != nil {
-		opened.Close()
+	for _, end := range ended {
+		end()
 	}
 	End()
 	os.Exit(code)

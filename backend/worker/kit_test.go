@@ -22,9 +22,15 @@ import (
 // kit opens PyTorch as plumb_subject.py hosts it.
 func kit(t *testing.T) *Worker { return adapted(t, "torchkit") }
 
-// adapted opens PyTorch by an adapter of testdata.
+// adapters are the workers by name that the tests share.
+var adapters = map[string]*Worker{}
+
+// adapted is PyTorch by an adapter of testdata.
 func adapted(t *testing.T, adapter string) *Worker {
 	t.Helper()
+	if w := adapters[adapter]; w != nil {
+		return w
+	}
 	path, _, err := FindPython("")
 	if err != nil {
 		t.Skip("needs a Python with torch: ", strings.SplitN(err.Error(), "\n", 2)[0])
@@ -33,11 +39,12 @@ func adapted(t *testing.T, adapter string) *Worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := Open(t.Context(), Config{Framework: adapter, Python: path, Env: []string{"PYTHONPATH=" + dir}})
+	w, err := Open(context.Background(), Config{Framework: adapter, Python: path, Env: []string{"PYTHONPATH=" + dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { w.Close() })
+	adapters[adapter] = w
+	ended = append(ended, func() { w.Close() })
 	return w
 }
 

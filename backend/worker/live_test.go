@@ -20,11 +20,11 @@ import (
 
 // live opens the worker that the tests share; starting one takes seconds.
 var live = sync.OnceValues(func() (w *Worker, err error) {
-	opened, err = Open(context.Background(), Config{CaseTimeout: 30 * time.Second})
-	return opened, err
+	if w, err = Open(context.Background(), Config{CaseTimeout: 30 * time.Second}); err == nil {
+		ended = append(ended, func() { w.Close() })
+	}
+	return w, err
 })
-
-var opened *Worker
 
 func torch(t testing.TB) *Worker {
 	t.Helper()

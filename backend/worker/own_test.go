@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -32,10 +33,21 @@ func compile(t *testing.T, compiler string, args ...string) {
 	}
 }
 
+// ownBinaries are the workers that are compiled, by source and flags.
+var ownBinaries = map[string]string{}
+
 // ownBinary compiles a worker of examples/ownworker by the name of its source.
 func ownBinary(t *testing.T, source string, flags ...string) string {
 	t.Helper()
-	dir := t.TempDir()
+	key := fmt.Sprint(source, flags)
+	if path := ownBinaries[key]; path != "" {
+		return path
+	}
+	dir, err := os.MkdirTemp("", "plumb-ownworker-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended = append(ended, func() { os.RemoveAll(dir) })
 	binary := filepath.Join(dir, "ownworker")
 	flags = append(flags, "-O2", "-Wall", "-Wextra", "-Werror")
 	switch filepath.Ext(source) {
@@ -48,6 +60,7 @@ func ownBinary(t *testing.T, source string, flags ...string) string {
 		compile(t, "cc", append(flags, "-c", "-o", kit, "plumb_worker.c")...)
 		compile(t, "rustc", "-O", "-D", "warnings", "-o", binary, source, "-C", "link-arg="+kit, "-C", "link-arg=-lm")
 	}
+	ownBinaries[key] = binary
 	return binary
 }
 
