@@ -101,10 +101,12 @@ func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit) er
 	if f.page != nil {
 		f.page.Summary(sum)
 	}
-	if f.outline == nil || err != nil {
+	if f.outline != nil {
+		f.outline.Summarise(sum)
+	}
+	if err != nil {
 		return err
 	}
-	f.outline.Summarise(sum)
 	return s.Sightings(r.ID, func(g *store.Sighting) error {
 		id := sha256.Sum256([]byte(g.Subject + "\x00" + g.Operator + "\x00" + g.What))
 		word, _, _ := strings.Cut(g.What, " ")
@@ -112,12 +114,33 @@ func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit) er
 		if g.Bundle != "" {
 			again = "plumb repro " + filepath.Base(g.Bundle)
 		}
-		f.outline.Finding(&report.OutlineFinding{
-			ID: hex.EncodeToString(id[:8]), Candidate: g.Subject, Signature: g.What, Kind: word, Operator: g.Operator, Tests: []string{g.Test}, Cases: g.Cases,
-			Reason: g.Reason, Program: g.Program, Proof: g.Proof, Bundle: g.Bundle,
-		}, again)
+		if f.outline != nil {
+			f.outline.Finding(&report.OutlineFinding{
+				ID: hex.EncodeToString(id[:8]), Candidate: g.Subject, Signature: g.What, Kind: word, Operator: g.Operator, Tests: []string{g.Test}, Cases: g.Cases,
+				Reason: g.Reason, Program: g.Program, Proof: g.Proof, Bundle: g.Bundle,
+			}, again)
+		}
+		if f.page != nil {
+			f.page.Block(sighted(g, hex.EncodeToString(id[:8]), verdict.Word(word), again))
+		}
 		return nil
 	})
+}
+
+// sighted is what the store has of a finding, for a page.
+func sighted(g *store.Sighting, id string, word verdict.Word, again string) *report.Block {
+	b := &report.Block{
+		Word: word, ID: id, Operator: g.Operator, Program: strings.Split(strings.TrimSpace(g.Program), "\n"), Reason: g.Reason, Next: []string{again},
+		Notes: [][2]string{{"seen", fmt.Sprintf("%s, first in %s", count(g.Cases, "case"), g.Test)}, {"candidate", g.Subject}},
+	}
+	b.Reason, _, _ = strings.Cut(b.Reason, "\n")
+	if p, err := program.Parse(g.Operator, g.Program); err == nil {
+		b.Program = report.Body(p)
+	}
+	if g.Proof != "" {
+		b.Notes = append(b.Notes, [2]string{"proof", g.Proof})
+	}
+	return b
 }
 
 // placesOf tells where tests of a run stand: the file that a name begins with, and the

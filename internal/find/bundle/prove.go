@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -186,13 +187,16 @@ func run(ctx context.Context, argv []string, o ProveOptions) ran {
 	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		r.misaligned = true
 	case errors.As(err, &exit):
-		r.crashed = exit.ExitCode() < 0 || strings.Contains(r.output, "fatal error: ")
+		r.crashed = exit.ExitCode() < 0 || crashedInGo.MatchString(r.output)
 		r.unable = fmt.Sprintf("%s ended with %v, which tells nothing", argv[0], exit.ProcessState)
 	default:
 		r.unable = err.Error()
 	}
 	return r
 }
+
+// crashedInGo is what Go prints at the end of a program that it ends.
+var crashedInGo = regexp.MustCompile(`(?m)^fatal error: |^goroutine \d+ .*\[running`)
 
 // tail keeps the end of what is written to it.
 type tail struct{ b bytes.Buffer }

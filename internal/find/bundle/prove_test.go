@@ -44,6 +44,9 @@ func init() {
 	if strings.HasSuffix(act, "hang") {
 		time.Sleep(time.Minute)
 	}
+	if act == "panic" {
+		panic("boom")
+	}
 	os.Exit(code)
 }
 
@@ -99,8 +102,8 @@ func TestProveWithin(t *testing.T) {
 	}
 }
 
-// TestProveCrash: a process that dies without a word proves a crash, and
-// nothing else.
+// TestProveCrash: a process that dies without a word, or of a Go panic, proves a crash,
+// and nothing else.
 func TestProveCrash(t *testing.T) {
 	f := toy(t)
 	f.Got = &backend.Outcome{Status: backend.Crashed, Message: "boom"}
@@ -109,10 +112,16 @@ func TestProveCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dies := bundle.ProveOptions{Command: func(*bundle.Bundle, string) []string { return []string{"/bin/sh", "-c", "kill -SEGV $$"} }}
-	for b, want := range map[*bundle.Bundle]bundle.State{crash: bundle.Reproduced, written(t): bundle.Unproved} {
-		if p, err := b.Prove(t.Context(), dies); err != nil || p.State != want {
-			t.Errorf("%+v, %v; want %s", p, err, want)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"kill -SEGV $$", actAs + "='panic: " + filepath.Join(t.TempDir(), "runs") + "' exec " + self} {
+		dies := bundle.ProveOptions{Command: func(*bundle.Bundle, string) []string { return []string{"/bin/sh", "-c", how} }}
+		for b, want := range map[*bundle.Bundle]bundle.State{crash: bundle.Reproduced, written(t): bundle.Unproved} {
+			if p, err := b.Prove(t.Context(), dies); err != nil || p.State != want {
+				t.Errorf("%s: %s: %+v, %v", how, want, p, err)
+			}
 		}
 	}
 }

@@ -216,6 +216,9 @@ func (p *Page) Findings(fs []*finding.Finding) {
 	}
 }
 
+// Block takes a finding of which a few texts are known.
+func (p *Page) Block(b *report.Block) { p.blocks = append(p.blocks, b) }
+
 // Summary takes the summary.
 func (p *Page) Summary(s *report.Summary) { p.summary = s }
 
