@@ -2,6 +2,7 @@ package conform
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"plumb/backend"
@@ -55,6 +56,9 @@ func TestLargeCasesAreBoundedByElement(t *testing.T) {
 		v := withoutOracle(j, j.Case(q.Job, q.Ref, q.Cand), q)
 		if v.Word != c.want || v.Word == verdict.Aligned && (v.Worst <= 0 || v.Worst > 1) {
 			t.Errorf("%s: %s, want %s; worst %v of the limit: %s", c.name, v.Word, c.want, v.Worst, v.Reason)
+		}
+		if v.Word == verdict.Misaligned && !strings.Contains(v.Differences[0].Limit.Reason, "of the config") {
+			t.Errorf("%s: the limit is said to be %s", c.name, v.Differences[0].Limit.Reason)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func withoutOracle(j *judge.Judge, c *judge.Case, q *baseline.Question) *verdict
 	c.Unbounded()
 	v := c.Verdict(nil)
 	if v.Word == verdict.Misaligned && v.Arguable() {
-		c.Policy.RTol, c.Policy.ATol = &q.Entry.RTol, &q.Entry.ATol
+		c.Policy.RTol, c.Policy.ATol, c.Policy.Given = &q.Entry.RTol, &q.Entry.ATol, "of the config, in the place of an analysis of so many elements"
 		if v = c.Verdict(nil); v.Word == verdict.Misaligned {
 			v = bounded(j, c, q, v)
 		}

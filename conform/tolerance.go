@@ -45,7 +45,7 @@ func (k *Kit) byConfig(c *config.Case, q *baseline.Question, share float64) *ver
 	atol, rtol := c.Tolerance()
 	p.ATol, p.RTol = &atol, &rtol
 	one := k.judge.Case(&backend.Job{Program: p, Inputs: q.Job.Inputs}, q.Ref, q.Cand)
-	one.Policy.CanAskReference = false
+	one.Policy.CanAskReference, one.Policy.Given = false, "of the config"
 	v := one.Verdict(nil)
 	if v.Word == verdict.Misaligned && within(v, share) {
 		v.Word, v.Reason = verdict.Aligned, fmt.Sprintf("the config lets %g of the elements differ; %s", share, v.Reason)

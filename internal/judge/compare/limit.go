@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -105,6 +106,7 @@ type Basis struct {
 	Bound *Bound
 	// RTol and ATol are explicit tolerances; one that is nil is the default's.
 	RTol, ATol *float64
+	Given      string // who gave them; "" for the user
 	// Default asks for PyTorch's default of the dtype.
 	Default bool
 }
@@ -145,7 +147,7 @@ func LimitFor(b Basis) Limit {
 		return l
 	}
 	if b.RTol != nil || b.ATol != nil {
-		return explicit(l, b.RTol, b.ATol)
+		return explicit(l, b.RTol, b.ATol, cmp.Or(b.Given, "given explicitly"))
 	}
 	if b.Default {
 		return l
@@ -187,15 +189,15 @@ func pointwise(tols []op.Tol, d tensor.DType) Limit {
 	return l
 }
 
-func explicit(l Limit, rtol, atol *float64) Limit {
+func explicit(l Limit, rtol, atol *float64, given string) Limit {
 	l.Class = Explicit
 	switch {
 	case rtol != nil && atol != nil:
-		l.Reason = "given explicitly"
+		l.Reason = given
 	case rtol != nil:
-		l.Reason = "rtol given explicitly, atol " + l.Reason
+		l.Reason = "rtol " + given + ", atol " + l.Reason
 	default:
-		l.Reason = "atol given explicitly, rtol " + l.Reason
+		l.Reason = "atol " + given + ", rtol " + l.Reason
 	}
 	if rtol != nil {
 		l.RTol = Number(*rtol)

@@ -222,7 +222,7 @@ func (j *judge) call(i int, c *program.Call, want, got *backend.Value) {
 		j.modules[c.Result] = target
 	}
 	w := Where{Part: backend.PartValue, Call: i, Line: j.line(i), Target: target, Name: c.Result}
-	basis := compare.Basis{Tols: tols, From: from, Same: sameInputs, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	basis := compare.Basis{Tols: tols, From: from, Same: sameInputs, RTol: j.rtol, ATol: j.atol, Given: j.policy.Given, Default: j.byDefault()}
 	random := j.meet(i)
 	switch {
 	case random:
@@ -556,7 +556,7 @@ func (j *judge) optional(w Where, want, got *tensor.Tensor, random bool) {
 		j.drawnGrad(w, want, got)
 		return
 	}
-	basis := compare.Basis{From: j.coarsest, RTol: j.rtol, ATol: j.atol, Default: j.byDefault()}
+	basis := compare.Basis{From: j.coarsest, RTol: j.rtol, ATol: j.atol, Given: j.policy.Given, Default: j.byDefault()}
 	if want != nil {
 		basis.DType = want.DType()
 	}

@@ -255,6 +255,7 @@ type Policy struct {
 	Oracle *Oracle
 	// RTol and ATol, where set, replace the program's own.
 	RTol, ATol *float64
+	Given      string // who gave them, as reports say it; "" for the user
 	// Default gives every comparison PyTorch's default tolerance.
 	Default bool
 	// NoExceptions counts an exception of one side only as a rejection.
