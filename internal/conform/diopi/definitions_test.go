@@ -519,7 +519,8 @@ func sampleAt(c *computed, image, ch int, y, x float64, h, w int) float64 {
 	return (1-fy)*((1-fx)*p(y0, x0)+fx*p(y0, x1)) + fy*((1-fx)*p(y1, x0)+fx*p(y1, x1))
 }
 
-// TestDefinitions holds the compositions to loops that know nothing of them.
+// TestDefinitions holds the compositions, and their gradients, to loops that know nothing of
+// them.
 func TestDefinitions(t *testing.T) {
 	src, err := os.ReadFile("../../../conform/testdata/functions.py")
 	if err != nil {
@@ -529,7 +530,7 @@ func TestDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]int{}
+	seen, differentiated := map[string]int{}, map[string]int{}
 	for c := range cfg.Cases() {
 		define := definitions[c.Function]
 		p, err := diopi.Program(c, 5)
@@ -549,7 +550,14 @@ func TestDefinitions(t *testing.T) {
 		for i, in := range p.Inputs {
 			one.in[strings.TrimRight(in.Name, "_")] = job.Inputs[i]
 		}
-		one.hold(define(one), job)
+		got := one.hold(define(one), job)
+		if got != nil && len(p.Backward) > 0 && differentiated[c.Function] < 2 {
+			differentiated[c.Function]++
+			one.holdGradients(define, job, got)
+		}
+	}
+	if len(differentiated) < 7 {
+		t.Errorf("gradients were held to the definitions of %v alone", differentiated)
 	}
 	for name := range definitions {
 		if seen[name] == 0 {
@@ -558,12 +566,12 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// hold compares what native computes with what it is by definition.
-func (c *computed) hold(want [][]float64, job *backend.Job) {
+// hold compares what native computes, which it returns, with what it is by definition.
+func (c *computed) hold(want [][]float64, job *backend.Job) *backend.Outcome {
 	o, err := native.New(ops.Table(), nn.Modules()).Run(c.t.Context(), job)
 	if err != nil || o.Status != backend.OK {
 		c.t.Errorf("%s: %v %s", c.c.Name, err, o.Message)
-		return
+		return nil
 	}
 	got, err := diopi.Outputs(c.p, func(i int) []*tensor.Tensor { return []*tensor.Tensor{o.Values[i].Tensor} })
 	if err != nil {
@@ -583,5 +591,46 @@ func (c *computed) hold(want [][]float64, job *backend.Job) {
 				break
 			}
 		}
+	}
+	return o
+}
+
+// holdGradients compares gradients that native computes with the differences of the
+// definition between two neighbours, of a few elements of each input that wants one.
+func (c *computed) holdGradients(define func(*computed) [][]float64, job *backend.Job, got *backend.Outcome) {
+	loss := func() (sum float64) {
+		rows := define(c)
+		for _, b := range c.p.Backward {
+			at, ok := diopi.Position(string(b.Value))
+			if !ok || at >= len(rows) {
+				c.t.Fatalf("%s differentiates %s, which no definition gives", c.c.Name, b.Value)
+			}
+			for i, v := range b.Cotangent.Cotangent(len(rows[at])) {
+				sum += v * rows[at][i]
+			}
+		}
+		return sum
+	}
+	for i, in := range c.p.Inputs {
+		if !in.RequiresGrad {
+			continue
+		}
+		name := strings.TrimRight(in.Name, "_")
+		x, grad := job.Inputs[i].Convert(tensor.F64), got.Grad(in.Name)
+		c.in[name] = x
+		for k := range 3 {
+			at := (k*7919 + 13) % x.Len()
+			was := x.At(at)
+			const step = 1e-4
+			x.Set(at, was+step)
+			above := loss()
+			x.Set(at, was-step)
+			want := (above - loss()) / (2 * step)
+			x.Set(at, was)
+			if g := real(grad.At(at)); math.Abs(g-want) > 1e-4*(1+math.Abs(want)) {
+				c.t.Errorf("%s: the gradient of %s at element %d is %v, want %v", c.c.Name, in.Name, at, g, want)
+			}
+		}
+		c.in[name] = job.Inputs[i]
 	}
 }
