@@ -528,3 +528,15 @@ func TestLateEnds(t *testing.T) {
 		t.Errorf("the next case: %+v", next)
 	}
 }
+
+// TestLateEndsOfRanks: so does a rank.
+func TestLateEndsOfRanks(t *testing.T) {
+	ranks, err := adapted(t, "torchtape").In("ranks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := new(builder).in("x", f32([]int{1}, 1), false).call("y", "torch.tan", program.Ref("x"))
+	if out, err := ranks.Run(t.Context(), late.job()); err != nil || out.Status != backend.Crashed || !strings.Contains(out.Message, "ended by SIGABRT at call 0, torch.tan") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

@@ -83,6 +83,7 @@ def main():
                 reply = one.run()
             except Exception as e:
                 reply = one.failed(e)
+            one.adapter.settle()
             answer = {"reply": reply, "sums": one.sums, "top": memory.top, "size": memory.size, "elapsed": one.elapsed, "cpu": one.cpu}
             data = memoryview(json.dumps(answer).encode("ascii") + b"\n")
             while data:

@@ -1,10 +1,14 @@
 """PyTorch as if it had an interface of its own, with its tape and changes in place."""
 
+import functools
 import os
 import threading
 
+import plumb_group
 import plumb_subject
 import torch
+from plumb_graphs import Graphed
+from plumb_targets import Targets
 
 
 def refuse(program, tensors, modules):
@@ -25,6 +29,7 @@ class TorchTape(plumb_subject.Adapter):
         "wrong": lambda program, tensors, modules: [2 * t for t in program(tensors, modules)],
         "refused": refuse,
     }
+    runs = {"ranks": plumb_group.forwarded("plumb_torchtape")}
     forms = (ValueError,)
     calls = {"torch.autograd.grad": grad}
     table = {
@@ -102,6 +107,22 @@ class Refusing(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         raise ValueError("no such form")
+
+
+class OfRank(Graphed):
+    """One case on a rank, which knows of no others."""
+
+    rank, sums = 0, ()
+
+    def store(self, t):
+        return ["x", "of another rank"] if self.rank else super().store(t)
+
+
+def ranked(rank, hierarchy):
+    OfRank.rank = rank
+    tape = TorchTape()
+    tape.arrays, tape.encode, tape.decode  # imported while the files are there
+    return functools.partial(OfRank, tape, Targets(tape))
 
 
 adapter = TorchTape
