@@ -160,6 +160,7 @@ func TestBoundsOfEitherSign(t *testing.T) {
 		"torch.nn.functional.relu6":      {x},
 		"torch.nn.functional.hardtanh":   {x, 0.0, 6.0},
 		"torch.nn.functional.hardshrink": {x},
+		"torch.nn.functional.hardswish":  {x},
 	} {
 		call, err := ops.Table().Resolve(name, args, nil)
 		if err != nil {

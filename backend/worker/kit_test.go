@@ -363,6 +363,7 @@ func TestTables(t *testing.T) {
 		"another name":     {new(builder).in("x", x, false).call("y", "torch.sub", program.Ref("x"), program.Ref("x")), backend.OK, "0 0"},
 		"not there":        {new(builder).in("x", x, false).call("y", "torch.tanh", program.Ref("x")), backend.Unsupported, "torch has no torch.tanh"},
 		"no such dtype":    {new(builder).in("x", double, false).call("y", "torch.sin", program.Ref("x")), backend.Unsupported, "torch has no torch.sin of float64"},
+		"nor by keyword":   {new(builder).call("y", "torch.sin").kw("input", program.Ref("x")).in("x", double, false), backend.Unsupported, "torch has no torch.sin of float64"},
 		"keyword":          {new(builder).in("x", x, false).call("y", "torch.sum", program.Ref("x")).kw("dim", int64(0)), backend.OK, "2"},
 		"other default":    {new(builder).in("x", x, false).call("y", "torch.nn.functional.leaky_relu", program.Ref("x")), backend.OK, "-1 4"},
 		"another order":    {new(builder).in("x", x, false).call("y", "torch.clamp", program.Ref("x"), 3.0, -1.0), backend.OK, "-1 3"},

@@ -145,7 +145,7 @@ def checked(adapter, target, difference):
     f = arranged(adapter, target, difference)
 
     def call(*args, **kwargs):
-        for a in args:
+        for a in (*args, *kwargs.values()):
             if isinstance(a, adapter.tensor_class) and adapter.dtype_name(a.dtype) not in difference["dtypes"]:
                 raise Unsupported("%s has no %s of %s" % (adapter.name, target, adapter.dtype_name(a.dtype)))
         return f(*args, **kwargs)
