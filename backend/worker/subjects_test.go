@@ -411,7 +411,8 @@ func TestLossesOfClasses(t *testing.T) {
 // TestWhatTablesHave: what a framework has in another form is called by its table.
 func TestWhatTablesHave(t *testing.T) {
 	x, square := f32([]int{4}, 3, 1, 2, 3), f32([]int{2, 2}, 3, 4, 0, 0)
-	for _, name := range []string{"mlx", "tensorflow"} {
+	whole := tensor.Of(tensor.I32, []int{3}, []int32{2, -3, 4})
+	for _, name := range []string{"jax", "mlx", "tensorflow"} {
 		t.Run(name, func(t *testing.T) {
 			w := hosted(t, name, "")
 			for _, c := range []struct {
@@ -425,6 +426,10 @@ func TestWhatTablesHave(t *testing.T) {
 				{"torch.unique", "1 2 3|2 0 1 2|1 1 2", x, nil, map[string]any{"return_inverse": true, "return_counts": true}, ""},
 				{"torch.unique", "1 2 3|1 1 2", x, nil, map[string]any{"return_counts": true}, ""},
 				{"torch.unique", "1 2 3|2 0 1 2", x, nil, map[string]any{"return_inverse": true}, ""},
+				{"torch.rsub", "3 13 -1", whole, []any{int64(7)}, map[string]any{"alpha": int64(2)}, "jax"},
+				{"torch.rsub", "0 0 0", whole, []any{program.Ref("x")}, nil, "jax"},
+				{"torch.topk", "3 3|0 3", x, []any{int64(2)}, map[string]any{"sorted": false}, "jax"},
+				{"torch.topk", "1|1", x, []any{int64(1)}, map[string]any{"largest": false, "sorted": false}, "jax"},
 				{"torch.rsub", "-8 -2 -5 -8", x, []any{1.0}, map[string]any{"alpha": int64(3)}, "mlx"},
 				{"torch.linalg.norm", "4", square, []any{int64(1)}, nil, "tensorflow"},
 				{"torch.linalg.norm", "7", square, []any{math.Inf(1)}, nil, "tensorflow"},
@@ -451,6 +456,39 @@ func TestWhatTablesHave(t *testing.T) {
 				}
 				if out.Status != backend.OK || strings.Join(got, "|") != c.want {
 					t.Errorf("%s%v: %v %+v, want %s", c.target, c.kwargs, got, out, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestCTC: where a framework normalises what ctc_loss takes, its loss is PyTorch's of what is normalised, and a gap of the rest.
+func TestCTC(t *testing.T) {
+	for _, name := range []string{"paddle", "tensorflow"} {
+		t.Run(name, func(t *testing.T) {
+			w := hosted(t, name, "")
+			for sum, status := range map[float64]backend.Status{1: backend.OK, 1.01: backend.Unsupported} {
+				// One step of two samples, whose targets follow one another: the second has none.
+				x := f32([]int{1, 2, 3}, math.Log(0.25*sum), math.Log(0.5*sum), math.Log(0.25*sum), math.Log(0.125*sum), math.Log(0.375*sum), math.Log(0.5*sum))
+				b := new(builder).in("x", x, true).in("t", tensor.Of(tensor.I64, []int{1}, []int64{2}), false).
+					call("y", "torch.nn.functional.ctc_loss", program.Ref("x"), program.Ref("t"), program.Tuple{int64(1), int64(1)}, program.Tuple{int64(1), int64(0)}).
+					kw("reduction", "sum").back("y", program.Fill{})
+				out := run(t, w, b)
+				if out.Status != status {
+					t.Errorf("%v: %+v", sum, out)
+				}
+				if status != backend.OK || out.Status != status {
+					continue
+				}
+				var got []float64
+				for _, one := range []*tensor.Tensor{out.Values[0].Tensor, out.Slots[0].Tensor} {
+					for i := range one.Len() {
+						got = append(got, real(one.At(i)))
+					}
+				}
+				want := []float64{math.Log(4 * 8), 0.25, 0.5, -0.75, -0.875, 0.375, 0.5}
+				if !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
+					t.Errorf("%v, want %v", got, want)
 				}
 			}
 		})

@@ -166,3 +166,31 @@ class Words:
     def beside(self, t, index, dim=None):
         """Returns the part of a tensor that gather reads by an index, or whose elements scatter puts by one."""
         return t[tuple(slice(None) if dim is not None and i == dim % len(t.shape) else slice(n) for i, n in enumerate(index.shape))]
+
+    # Of ctc_loss, where a framework normalises what PyTorch takes as normalised.
+
+    def normalised(self, log_probs):
+        """Returns logarithms of probabilities, [time, batch, classes], which normalising leaves as they are, but for rounding."""
+        t = self.array(log_probs)
+        if t.ndim != 3:
+            raise Unsupported("ctc_loss of a batch alone")
+        unit = 2.0 ** (-52 if t.dtype.name == "float64" else -23)
+        if not all(abs(math.fsum(math.exp(min(v, 99)) for v in row) - 1) <= unit * len(row) for sample in t.tolist() for row in sample):
+            raise Unsupported("%s normalises what ctc_loss takes" % self.name)
+        return log_probs
+
+    def lengths(self, v):
+        """Lists lengths, which may be a tensor."""
+        return self.array(v).tolist() if self.is_tensor(v) else list(v)
+
+    def rows(self, targets, target_lengths):
+        """Lists the targets of each sample, filled up: PyTorch takes them one after another too."""
+        found, lengths = self.array(targets).tolist(), self.lengths(target_lengths)
+        if not found or not isinstance(found[0], list):
+            found = [found[sum(lengths[:i]):sum(lengths[:i + 1])] for i in range(len(lengths))]
+        longest = max([1, *map(len, found)])
+        return [row + [0] * (longest - len(row)) for row in found]
+
+    def shares(self, target_lengths, reduction):
+        """Lists by what the losses of samples are divided."""
+        return [max(n, 1) if reduction == "mean" else 1 for n in self.lengths(target_lengths)]
