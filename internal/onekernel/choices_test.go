@@ -76,6 +76,8 @@ func TestNearTies(t *testing.T) {
 		wrong       bool
 	}{
 		{"another one as near", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"another one as near to who says float", "d = torch.div(x0, 3.0)\nf = d.float()\nw = f.to(dtype=torch.float32)\ny = torch.argmin(w)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"one that is further to who says float", "d = torch.div(x0, 3.0)\nf = d.float()\ny = torch.argmin(f)\n", []string{"y"}, []float64{2, 1, next(1, 64)}, one(scalar(ints(1))), one(scalar(ints(2))), true},
 		{"one that is further", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 64)}, one(scalar(ints(1))), one(scalar(ints(2))), true},
 		{"no place", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(3))), true},
 		{"equal ones of an argument", "y = torch.argmin(x0)\n", []string{"y"}, []float64{2, 1, 1}, one(scalar(ints(1))), one(scalar(ints(2))), true},
