@@ -30,6 +30,7 @@ type traced struct {
 type recording struct {
 	program *program.Program
 	results []string
+	narrows bool // it converts what is computed in float64 to a coarser dtype
 }
 
 // def is the operator of a call with so many results. Its arguments are tensors
@@ -352,7 +353,7 @@ func record(ctx context.Context, ask asker, p *program.Program) (*recording, err
 	if err != nil {
 		return nil, err
 	}
-	return &recording{parsed, told.Results}, nil
+	return &recording{program: parsed, results: told.Results}, nil
 }
 
 // check reports whether every traced call is of an operator of the table.
@@ -364,7 +365,31 @@ func (r *recording) check(p *program.Program) error {
 	if len(r.program.Inputs) > len(values) {
 		return fmt.Errorf("it computes with tensors of its own")
 	}
-	return op.Catch(func() { r.apply(op.Builder{Applier: ops.Table().Describer()}, values) })
+	seen := &narrowing{Applier: ops.Table().Describer()}
+	defer func() { r.narrows = seen.found }()
+	return op.Catch(func() { r.apply(op.Builder{Applier: seen}, values) })
+}
+
+// narrowing sees conversions of float64 to coarser dtypes.
+type narrowing struct {
+	op.Applier
+	found bool
+}
+
+func (n *narrowing) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	out, err := n.Applier.Apply(id, args, kwargs)
+	if err == nil && len(args) > 0 {
+		x, ok := args[0].(op.Value)
+		d := out[0].DType()
+		n.found = n.found || ok && x.DType() == tensor.F64 && d.IsFloat() && d != tensor.F64
+	}
+	return out, err
+}
+
+// narrows reports whether a case of float64 is traced to calls in coarser dtypes.
+func (t *traced) narrows(c *Case) bool {
+	r := t.recorded(c.program)
+	return c.DType == tensor.F64 && r != nil && r.narrows
 }
 
 // onWire is a plain attribute as the worker protocol has it.

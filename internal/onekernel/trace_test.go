@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func TestProductsOfWhatIsMoved(t *testing.T) {
 }
 
 // TestRunsInFloat64AreToldApart: what a float32 call is traced to stands for its run in float64,
-// and for no call of float64's own.
+// and for no call of float64's own, which is not drawn where it computes in float32.
 func TestRunsInFloat64AreToldApart(t *testing.T) {
 	of := &traced{id: "kernel", known: map[string]*recording{}}
 	for _, d := range []tensor.DType{tensor.F32, tensor.F64} {
@@ -77,6 +78,14 @@ func TestRunsInFloat64AreToldApart(t *testing.T) {
 		c := cases(t, makerOf(t, "x: "+d.String()+"[2,3]", d), 1)[0]
 		if _, err := of.learn(t.Context(), tell, c.program); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for d, want := range map[tensor.DType]bool{tensor.F32: false, tensor.F64: true} {
+		s := &Session{traced: of, maker: makerOf(t, "x: float[2,3]", d)}
+		c := cases(t, s.maker, 1)[0]
+		s.maker.promises.DTypes = []tensor.DType{tensor.F32, tensor.F64}
+		if got := s.coarser(c); got != want || slices.Contains(s.maker.promises.DTypes, tensor.F64) == want {
+			t.Errorf("%v: computes in a coarser dtype %v, then drawn are %v", d, got, s.maker.promises.DTypes)
 		}
 	}
 	x := []op.Value{tensor.New(tensor.F64, 2, 3)}
