@@ -101,26 +101,3 @@ func TestCancelledGradientsAreTruer(t *testing.T) {
 		}
 	}
 }
-
-// TestAsNearAsTheReference: what is no further from the truth than a reference that is beyond its
-// own limit is right; where the reference is within it nothing else is.
-func TestAsNearAsTheReference(t *testing.T) {
-	for _, c := range []struct {
-		what      string
-		want, got float64
-		regime    Regime
-		near      bool
-	}{
-		{"nearer than the reference", 616.68, 616.711, Usual, true},
-		{"further than it", 616.68, 616.73, Usual, false},
-		{"a reference that is near", 616.702, 616.711, Usual, false},
-		{"the ends of a dtype", 616.68, 616.711, Extremes, false},
-	} {
-		r := misalignedBy(compare.Distance, 4, backend.PartValue, c.regime, vector(1, 2), vector(c.want, 1), vector(c.got, 1))
-		d := &r.verdict.Differences[0]
-		d.Limit = compare.Limit{ATol: 1e-5, RTol: 1.3e-6}
-		if got := r.asNear(d, vector(c.want, 1), vector(c.got, 1), vector(616.7024, 1).Convert(tensor.F64)); got != c.near {
-			t.Errorf("%s: %v", c.what, got)
-		}
-	}
-}
