@@ -76,6 +76,8 @@ func TestNearTies(t *testing.T) {
 		wrong       bool
 	}{
 		{"another one as near", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"another one as near to who says float", "d = torch.div(x0, 3.0)\nf = d.float()\nw = f.to(dtype=torch.float32)\ny = torch.argmin(w)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(2))), false},
+		{"one that is further to who says float", "d = torch.div(x0, 3.0)\nf = d.float()\ny = torch.argmin(f)\n", []string{"y"}, []float64{2, 1, next(1, 64)}, one(scalar(ints(1))), one(scalar(ints(2))), true},
 		{"one that is further", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 64)}, one(scalar(ints(1))), one(scalar(ints(2))), true},
 		{"no place", nearest + "y = torch.argmin(d)\n", []string{"y"}, []float64{2, 1, next(1, 1)}, one(scalar(ints(1))), one(scalar(ints(3))), true},
 		{"equal ones of an argument", "y = torch.argmin(x0)\n", []string{"y"}, []float64{2, 1, 1}, one(scalar(ints(1))), one(scalar(ints(2))), true},
@@ -110,5 +112,29 @@ func TestDimensionsOfPlaces(t *testing.T) {
 		if got := dimensions(x, &judge.Choice{Lines: 2, N: 9, K: 2, Inner: inner}); !slices.Equal(got, want) {
 			t.Errorf("%d apart: %v, want %v", inner, got, want)
 		}
+	}
+}
+
+// TestNearTiesOfHalf: what a reference computes of half numbers in float32 is near what rounding
+// may order otherwise, too.
+func TestNearTiesOfHalf(t *testing.T) {
+	ints := func(v float64) *tensor.Tensor { return vector(v).Convert(tensor.I64).Reshape() }
+	s, r := chosenBy(t, "d = torch.div(x0, 3.0)\nf = d.float()\ny = torch.argmin(f)\n", []float64{2, 1, 1.001}, []string{"y"}, []*tensor.Tensor{ints(1)}, []*tensor.Tensor{ints(2)})
+	if !s.wrong(r) {
+		t.Fatal("1.001 is as small as 1 in float32")
+	}
+	in := r.program.Inputs
+	for i := range in {
+		in[i].DType, in[i].Fill.Data = tensor.F16, in[i].Fill.Data.Convert(tensor.F16)
+	}
+	r.DType = tensor.F16
+	for _, known := range s.traced.known {
+		key, wide := s.traced.keysOf(r.program)
+		s.traced.known[key], s.traced.known[wide] = known, known
+		break
+	}
+	r.verdict = s.judge.Case(backend.NewJob(r.program), r.ref, r.kernel).Verdict(nil)
+	if s.wrong(r) {
+		t.Error(r.verdict.Reason)
 	}
 }

@@ -618,3 +618,16 @@ func (c *Case) names() []string {
 	}
 	return slices.Sorted(maps.Keys(c.Sizes))
 }
+
+// coarser reports a case of float64 by a reference that computes in a coarser dtype, as where
+// it says .float(): what float64 would tell is not there, and no other one is drawn. Where it
+// is promised first it is judged all the same.
+func (s *Session) coarser(c *Case) bool {
+	p := &s.maker.promises
+	if s.traced == nil || p.DTypes[0] == tensor.F64 || !s.traced.narrows(c) {
+		return false
+	}
+	p.DTypes = slices.DeleteFunc(slices.Clone(p.DTypes), func(d tensor.DType) bool { return d == tensor.F64 })
+	s.note("float64 is not drawn: the reference computes in a coarser dtype there")
+	return true
+}

@@ -672,6 +672,9 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err := s.learn(ctx, c); err != nil {
 		return nil, err
 	}
+	if s.coarser(c) {
+		return nil, nil
+	}
 	again, err := s.gradients(ctx, c, r)
 	if err != nil {
 		return nil, err

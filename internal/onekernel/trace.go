@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"plumb/internal/judge/compare"
 	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
@@ -29,6 +30,7 @@ type traced struct {
 type recording struct {
 	program *program.Program
 	results []string
+	narrows bool // it converts what is computed in float64 to a coarser dtype
 }
 
 // def is the operator of a call with so many results. Its arguments are tensors
@@ -61,7 +63,11 @@ func (t *traced) def(sig *Signature, results int) (*op.Def, error) {
 		Tol: op.Tol{Class: op.Accumulating, Reason: "its parts"},
 		Compose: func(b op.Builder, a op.Args) []op.Value {
 			values := a.AllValues()
-			r := t.of(values, a)
+			unit := 0.0
+			if wide, ok := b.Applier.(interface{ Unit() float64 }); ok {
+				unit = wide.Unit()
+			}
+			r := t.of(values, a, unit)
 			if r == nil {
 				op.Fail(fmt.Errorf("%s is not traced for these arguments", t.id))
 			}
@@ -94,9 +100,10 @@ func kindOf(choices []any) (string, error) {
 	return "int?", nil
 }
 
-// keyOf tells calls apart that may be traced to different ones.
-func (t *traced) keyOf(dtypes []tensor.DType, shapes [][]int, attributes string) string {
-	return fmt.Sprint(dtypes, shapes, attributes, t.context)
+// keyOf tells calls apart that may be traced to different ones: those of a run in float64 in
+// the place of dtypes by their roundoff, which is 0 for others.
+func (t *traced) keyOf(dtypes []tensor.DType, shapes [][]int, attributes string, unit float64) string {
+	return fmt.Sprint(dtypes, shapes, attributes, t.context, unit)
 }
 
 // attributesOf writes the attributes of a bound call.
@@ -110,7 +117,7 @@ func attributesOf(a op.Args) string {
 	return strings.Join(parts, " ")
 }
 
-func (t *traced) of(values []op.Value, a op.Args) *recording {
+func (t *traced) of(values []op.Value, a op.Args, unit float64) *recording {
 	var dtypes []tensor.DType
 	var shapes [][]int
 	for _, v := range values {
@@ -118,10 +125,17 @@ func (t *traced) of(values []op.Value, a op.Args) *recording {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r := t.known[t.keyOf(dtypes, shapes, attributesOf(a))]; r != nil {
-		return r
+	return t.known[t.keyOf(dtypes, shapes, attributesOf(a), unit)]
+}
+
+// unitOf is the coarsest roundoff of dtypes.
+func unitOf(dtypes []tensor.DType) (unit float64) {
+	for _, d := range dtypes {
+		if d.IsDifferentiable() {
+			unit = max(unit, compare.Roundoff(d))
+		}
 	}
-	return t.known[t.keyOf(widened(dtypes), shapes, attributesOf(a))]
+	return unit
 }
 
 // widened are dtypes in which the judge computes too: the same calls are made.
@@ -240,7 +254,7 @@ func (t *traced) keysOf(p *program.Program) (key, wide string) {
 		parts = append(parts, fmt.Sprintf("%s=%v", kw.Name, kw.Value))
 	}
 	attributes := strings.Join(parts, " ")
-	return t.keyOf(dtypes, shapes, attributes), t.keyOf(widened(dtypes), shapes, attributes)
+	return t.keyOf(dtypes, shapes, attributes, 0), t.keyOf(widened(dtypes), shapes, attributes, unitOf(dtypes))
 }
 
 // pointwise reports whether a case's call is traced to functions of single elements alone.
@@ -339,7 +353,7 @@ func record(ctx context.Context, ask asker, p *program.Program) (*recording, err
 	if err != nil {
 		return nil, err
 	}
-	return &recording{parsed, told.Results}, nil
+	return &recording{program: parsed, results: told.Results}, nil
 }
 
 // check reports whether every traced call is of an operator of the table.
@@ -351,7 +365,31 @@ func (r *recording) check(p *program.Program) error {
 	if len(r.program.Inputs) > len(values) {
 		return fmt.Errorf("it computes with tensors of its own")
 	}
-	return op.Catch(func() { r.apply(op.Builder{Applier: ops.Table().Describer()}, values) })
+	seen := &narrowing{Applier: ops.Table().Describer()}
+	defer func() { r.narrows = seen.found }()
+	return op.Catch(func() { r.apply(op.Builder{Applier: seen}, values) })
+}
+
+// narrowing sees conversions of float64 to coarser dtypes.
+type narrowing struct {
+	op.Applier
+	found bool
+}
+
+func (n *narrowing) Apply(id string, args []any, kwargs []op.Kwarg) ([]op.Value, error) {
+	out, err := n.Applier.Apply(id, args, kwargs)
+	if err == nil && len(args) > 0 {
+		x, ok := args[0].(op.Value)
+		d := out[0].DType()
+		n.found = n.found || ok && x.DType() == tensor.F64 && d.IsFloat() && d != tensor.F64
+	}
+	return out, err
+}
+
+// narrows reports whether a case of float64 is traced to calls in coarser dtypes.
+func (t *traced) narrows(c *Case) bool {
+	r := t.recorded(c.program)
+	return c.DType == tensor.F64 && r != nil && r.narrows
 }
 
 // onWire is a plain attribute as the worker protocol has it.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"plumb/backend/worker"
+	"plumb/op"
 	"plumb/tensor"
 )
 
@@ -57,6 +59,43 @@ func TestProductsOfWhatIsMoved(t *testing.T) {
 		if got := of.single(c.program); got != want {
 			t.Errorf("%s: %v, want %v", body, got, want)
 		}
+	}
+}
+
+// TestRunsInFloat64AreToldApart: what a float32 call is traced to stands for its run in float64,
+// and for no call of float64's own, which is not drawn where it computes in float32.
+func TestRunsInFloat64AreToldApart(t *testing.T) {
+	of := &traced{id: "kernel", known: map[string]*recording{}}
+	for _, d := range []tensor.DType{tensor.F32, tensor.F64} {
+		tell := func(_ context.Context, _, answer any) error {
+			told := answer.(*struct {
+				Program string
+				Results []string
+			})
+			told.Program, told.Results = "# plumb program v1\nfrom plumb import case, tensor\n\ncase(\"trace\", seed=0)\nx0 = tensor((2, 3), torch."+d.String()+", constant(0.0))\ny = x0.float()\n", []string{"y"}
+			return nil
+		}
+		c := cases(t, makerOf(t, "x: "+d.String()+"[2,3]", d), 1)[0]
+		if _, err := of.learn(t.Context(), tell, c.program); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for d, want := range map[tensor.DType]bool{tensor.F32: false, tensor.F64: true} {
+		s := &Session{traced: of, maker: makerOf(t, "x: float[2,3]", d)}
+		c := cases(t, s.maker, 1)[0]
+		s.maker.promises.DTypes = []tensor.DType{tensor.F32, tensor.F64}
+		if got := s.coarser(c); got != want || slices.Contains(s.maker.promises.DTypes, tensor.F64) == want {
+			t.Errorf("%v: computes in a coarser dtype %v, then drawn are %v", d, got, s.maker.promises.DTypes)
+		}
+	}
+	x := []op.Value{tensor.New(tensor.F64, 2, 3)}
+	for unit, want := range map[float64]tensor.DType{0: tensor.F64, 0x1p-53: tensor.F64, 0x1p-24: tensor.F32} {
+		if r := of.of(x, op.Args{Sig: &op.Sig{}}, unit); r == nil || r.program.Inputs[0].DType != want {
+			t.Errorf("roundoff %v: %+v, want what %v is traced to", unit, r, want)
+		}
+	}
+	if r := of.of(x, op.Args{Sig: &op.Sig{}}, 0x1p-11); r != nil {
+		t.Errorf("float16 is traced to %v", r.program)
 	}
 }
 

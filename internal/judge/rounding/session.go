@@ -70,6 +70,9 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	if call.Def.Compose != nil {
 		return call.Parts(s.Builder())
 	}
+	if s.narrows(call) {
+		return []op.Value{call.Args.Vals[0].(*eager.Var)}, nil
+	}
 	session := eager.New(s.table)
 	if err := s.restrict(session, call); err != nil {
 		return nil, err
@@ -102,6 +105,40 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	}
 	return out, nil
 }
+
+// narrows reports a conversion to the dtype that the program computes in of what is computed in
+// float64 in its place: a part of an operator says .float(), whatever it is given. Its rounding
+// is one of those that are counted. In a half dtype, where float32 is finer than what is counted,
+// that tells no more than what is near what.
+func (s *errorSession) narrows(call *op.Call) bool {
+	if !call.Def.Traits.Has(op.View) || s.half() && s.choose == nil || len(call.Args.Vals) == 0 {
+		return false
+	}
+	x, ok := call.Args.Vals[0].(*eager.Var)
+	if !ok || x.DType() != tensor.F64 {
+		return false
+	}
+	inferred := op.Call{Def: call.Def, Args: call.Args.MapValues(func(v op.Value) op.Value { return tensorOf(v) })}
+	metas, err := inferred.Infer()
+	if err != nil || !metas[0].DType.IsFloat() || metas[0].DType == tensor.F64 || compare.Roundoff(metas[0].DType) > s.unit {
+		return false
+	}
+	return s.of(x).err != nil || representable(tensorOf(x), metas[0].DType)
+}
+
+// representable reports whether each element is a number of a dtype.
+func representable(t *tensor.Tensor, d tensor.DType) bool {
+	given, narrow := reals(t), reals(t.Convert(d))
+	for i, v := range given {
+		if v != narrow[i] && !math.IsNaN(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// Unit is the roundoff of the dtype in whose place the session computes in float64.
+func (s *errorSession) Unit() float64 { return s.unit }
 
 // Backward walks the tape; with create, what it computes is recorded on it.
 func (s *errorSession) Backward(values, cotangents []op.Value, create bool, inputs ...op.Value) (autograd.Cotangents, error) {

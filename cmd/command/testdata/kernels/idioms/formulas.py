@@ -220,3 +220,14 @@ def smooth_ce(x, t):
 def smooth_ce_others(x, t):
     lse = torch.logsumexp(x, -1)
     return (lse - 0.9 * x.gather(1, t[:, None])[:, 0] - 0.1 * (x.sum(-1) - x.gather(1, t[:, None])[:, 0]) / x.shape[1]).mean()
+
+
+def geglu(x):
+    n = x.shape[-1] // 2
+    a, b = x[..., :n].float(), x[..., n:].float()
+    return (a * 0.5 * b * (1 + torch.erf(b / math.sqrt(2)))).to(x.dtype)
+
+
+def geglu_swapped(x):
+    b, a = x.float().chunk(2, -1)
+    return (a * F.gelu(b)).to(x.dtype)
