@@ -94,7 +94,7 @@ func (j *judge) status() {
 	if j.refusedToo() {
 		return
 	}
-	if j.ref.Status == backend.OK && refusal.Gap(j.cand) {
+	if j.ref.Status == backend.OK && (j.cand.NoKernel || refusal.Gap(j.cand)) {
 		j.v.Word, j.v.Reason = Unsupported, "the candidate has no kernel or signature for this: "+exception(j.cand)
 		return
 	}

@@ -75,6 +75,7 @@ func TestReferencesErrorIsNotTheCandidates(t *testing.T) {
 	}
 }
 
+// TestMissingKernelIsUnsupported: on either side, by PyTorch's words.
 func TestMissingKernelIsUnsupported(t *testing.T) {
 	p := callOf("torch.exp", literal(1))
 	ok := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 1)}}}
@@ -90,10 +91,11 @@ func TestMissingKernelIsUnsupported(t *testing.T) {
 		{raised("RuntimeError", `"exp_vml_cpu" not implemented for 'Half'`), ok, verdict.Unsupported},
 		{raised("NotImplementedError", `"exp_vml_cpu" not implemented for 'Half'`), ok, verdict.Unsupported},
 		{raised("RuntimeError", "shapes do not match"), ok, verdict.Misaligned},
-		{ok, raised("RuntimeError", `"exp_vml_cpu" not implemented for 'Half'`), verdict.Misaligned},
+		{ok, raised("RuntimeError", `"exp_vml_cpu" not implemented for 'Half'`), verdict.Unsupported},
+		{ok, raised("RuntimeError", "exp is not for you"), verdict.Misaligned},
 	} {
 		if v := verdict.Judge(p, c.ref, c.cand, verdict.Policy{}); v.Word != c.want {
-			t.Errorf("reference %s %q: %s, want %s", c.ref.Status, c.ref.Message, v.Word, c.want)
+			t.Errorf("reference %s %q, candidate %s %q: %s, want %s", c.ref.Status, c.ref.Message, c.cand.Status, c.cand.Message, v.Word, c.want)
 		}
 	}
 }
