@@ -24,8 +24,8 @@ func (g *GradientFunction) Gradients(o *Outcome) (*Outcome, error) {
 		return &own, nil
 	}
 	got := o.Values
-	if o.Values[0].IsTuple {
-		got = o.Values[0].Tuple
+	if len(got) == 1 && got[0].IsTuple {
+		got = got[0].Tuple
 	}
 	if len(got) != len(g.Inputs) {
 		return nil, fmt.Errorf("%s returns %d values, want the gradients of %d inputs", g.Program.Calls[0].Target, len(got), len(g.Inputs))

@@ -26,10 +26,10 @@ import (
 	"plumb/tensor"
 )
 
-// TestMain is also the fake worker: a worker in another language than Python.
 // ended are what is to be done after the tests, which share workers.
 var ended []func()
 
+// TestMain is also the fake worker: a worker in another language than Python.
 func TestMain(m *testing.M) {
 	if hello := os.Getenv("PLUMB_FAKE_WORKER"); hello != "" {
 		fakeWorker(hello)
