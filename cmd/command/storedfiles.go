@@ -107,12 +107,16 @@ func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit) er
 	if err != nil {
 		return err
 	}
+	served := runsCampaign(s, r)
 	return s.Sightings(r.ID, func(g *store.Sighting) error {
 		id := sha256.Sum256([]byte(g.Subject + "\x00" + g.Operator + "\x00" + g.What))
-		word, _, _ := strings.Cut(g.What, " ")
-		again := fmt.Sprintf("plumb campaign findings %d", r.ID)
-		if g.Bundle != "" {
+		word, _, _ := strings.Cut(strings.Replace(g.What, ":", "", 1), " ")
+		again := ""
+		switch {
+		case g.Bundle != "":
 			again = "plumb repro " + filepath.Base(g.Bundle)
+		case served != nil:
+			again = fmt.Sprintf("plumb campaign findings %d", r.ID)
 		}
 		if f.outline != nil {
 			f.outline.Finding(&report.OutlineFinding{
@@ -130,12 +134,15 @@ func (f *storedFiles) fill(s *store.Store, r *store.Run, junit *report.JUnit) er
 // sighted is what the store has of a finding, for a page.
 func sighted(g *store.Sighting, id string, word verdict.Word, again string) *report.Block {
 	b := &report.Block{
-		Word: word, ID: id, Operator: g.Operator, Program: strings.Split(strings.TrimSpace(g.Program), "\n"), Reason: g.Reason, Next: []string{again},
+		Word: word, ID: id, Operator: g.Operator, Program: strings.Split(strings.TrimSpace(g.Program), "\n"), Reason: g.Reason,
 		Notes: [][2]string{{"seen", fmt.Sprintf("%s, first in %s", count(g.Cases, "case"), g.Test)}, {"candidate", g.Subject}},
 	}
 	b.Reason, _, _ = strings.Cut(b.Reason, "\n")
 	if p, err := program.Parse(g.Operator, g.Program); err == nil {
 		b.Program = report.Body(p)
+	}
+	if again != "" {
+		b.Next = []string{again}
 	}
 	if g.Proof != "" {
 		b.Notes = append(b.Notes, [2]string{"proof", g.Proof})
@@ -147,7 +154,7 @@ func sighted(g *store.Sighting, id string, word verdict.Word, again string) *rep
 // line where the store has it, which it has of campaigns.
 func placesOf(s *store.Store, r *store.Run) func(test string) (file string, line int) {
 	places := map[string]testPlace{}
-	if c, err := s.Campaign(fmt.Sprint(r.ID)); err == nil && c.ID == r.ID {
+	if c := runsCampaign(s, r); c != nil {
 		if sp, err := decodeSpec(c.Spec); err == nil {
 			places = sp.Places
 		}
@@ -158,6 +165,14 @@ func placesOf(s *store.Store, r *store.Run) func(test string) (file string, line
 		}
 		return "", 0
 	}
+}
+
+// runsCampaign is the campaign that a run is; nil of others.
+func runsCampaign(s *store.Store, r *store.Run) *store.Campaign {
+	if c, err := s.Campaign(fmt.Sprint(r.ID)); err == nil && c.ID == r.ID {
+		return c
+	}
+	return nil
 }
 
 func worstStored(c *store.Case) compare.Number {

@@ -88,7 +88,11 @@ func read(dir fs.FS) (*Bundle, error) {
 		return nil, err
 	}
 	m.Place.program = b.Program
-	if text, ok := b.files[gradientFile]; ok {
+	text, ok := b.files[gradientFile]
+	if ok != (len(m.Gradients) > 0) {
+		return nil, fmt.Errorf("%s names the gradients of %d inputs, and %s is there: %t", manifestFile, len(m.Gradients), gradientFile, ok)
+	}
+	if ok {
 		if b.gradients, err = program.Parse(gradientFile, string(text)); err != nil {
 			return nil, err
 		}
