@@ -129,7 +129,7 @@ func (r *run[S, B]) lane(ctx context.Context) (err error) {
 	ran := make(chan *batch[S, B])
 	finished := make(chan error, 1)
 	go func() { finished <- r.finish(ctx, l, ran) }()
-	for ; b != nil; b = r.take(b.of) {
+	for ; b != nil && ctx.Err() == nil; b = r.take(b.of) {
 		if r.cfg.Limit > 0 && b.cost/2 >= r.cfg.Limit {
 			debug.FreeOSMemory() // a batch this large needs what the others left
 		}
