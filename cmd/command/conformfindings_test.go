@@ -68,75 +68,131 @@ int main(void) {
 }
 `
 
+// outerWorker has the two gradients of outer as a function of its own: the second times
+// FACTOR, and FAULT before it.
+const outerWorker = `#include "plumb_worker.h"
+#include <stdlib.h>
+static plumb_tensor arg(plumb_call *c, int i, const char *name) {
+	plumb_tensor t = plumb_tensor_arg(c, i, name);
+	if (t.dtype != PLUMB_FLOAT32) plumb_unsupported(c, "%s", plumb_name(t.dtype));
+	return t;
+}
+static void value(plumb_call *c) {
+	plumb_tensor x = arg(c, 0, "input"), v = arg(c, 1, "vec2");
+	int64_t shape[2] = {x.count, v.count};
+	plumb_tensor y = plumb_result(c, x.dtype, 2, shape);
+	for (int64_t i = 0; i < y.count; i++) plumb_set(&y, i, plumb_get(&x, i / v.count) * plumb_get(&v, i % v.count));
+}
+static void gradient(plumb_call *c) {
+	plumb_tensor x = arg(c, 0, "input"), v = arg(c, 1, "vec2"), g = plumb_element(c, 2, "grad_outputs", 0);
+	plumb_tensor dx = plumb_result(c, x.dtype, 1, x.shape), dv = plumb_result(c, v.dtype, 1, v.shape);
+	FAULT;
+	for (int64_t i = 0; i < x.count; i++) {
+		double sum = 0;
+		for (int64_t j = 0; j < v.count; j++) sum += plumb_get(&g, i * v.count + j) * plumb_get(&v, j);
+		plumb_set(&dx, i, sum);
+	}
+	for (int64_t j = 0; j < v.count; j++) {
+		double sum = 0;
+		for (int64_t i = 0; i < x.count; i++) sum += plumb_get(&g, i * v.count + j) * plumb_get(&x, i);
+		plumb_set(&dv, j, sum * FACTOR);
+	}
+}
+static const plumb_function functions[] = {{"torch.outer", value, 0}, {"torch.outer_backward", gradient, 0}, {NULL, NULL, 0}};
+int main(void) {
+	plumb_subject subject = {"outer", "1", functions, 0};
+	return plumb_serve(&subject);
+}
+`
+
 // TestBundlesOfGradientFunctions: a function of gradients that is wrong has a bundle,
 // which runs that function again and PyTorch's gradient of the case.
 func TestBundlesOfGradientFunctions(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "tanh")
-	compile := func(factor string) {
-		made := workerInC(t, tanhWorker, "-DFACTOR="+factor)
-		_ = os.Remove(binary)
-		if err := os.Link(made, binary); err != nil {
-			t.Fatal(err)
-		}
-	}
-	compile("1.01")
-	out, _, err := conformed(t, "run", "--candidate", binary, "--fname", "tanh", "--findings", filepath.Join(dir, "found"), "--known", "none")
-	if exitCode(err) != exitFindings {
-		t.Fatalf("exit code %d\n%s", exitCode(err), out)
-	}
-	found, err := filepath.Glob(filepath.Join(dir, "found", "*"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("bundles %v, %v", found, err)
-	}
-	again := func() bundle.Result {
-		b, err := bundle.Read(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := b.Finding()
-		if err != nil {
-			t.Fatal(err)
-		}
-		opener, err := (&open.Set{Table: ops.Table(), Timeout: time.Minute}).Opener(t.Context(), f.Candidate.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		candidate, err := opener()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer candidate.Close()
-		o, err := f.Run(t.Context(), candidate)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := b.Judge(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for file, want := range map[string]string{"case.json": "expected_input_grad.bin", "gradients.py": "torch.tanh_backward(", "program.py": "torch.tanh("} {
-			if !strings.Contains(string(b.File(file)), want) {
-				t.Errorf("%s does not say %s:\n%s", file, want, b.File(file))
+	for _, c := range []struct {
+		function, worker, wrong string
+		flags, repaired         []string
+		expected                string // a file of the gradient that PyTorch has
+	}{
+		{"tanh", tanhWorker, "gradient of input", []string{"-DFACTOR=1.01"}, []string{"-DFACTOR=1"}, "expected_input_grad.bin"},
+		{"outer", outerWorker, "gradient of vec2", []string{"-DFACTOR=1.01", "-DFAULT="}, []string{"-DFACTOR=1", "-DFAULT="}, "expected_vec2_grad.bin"},
+		{"outer", outerWorker, "crashed", []string{"-DFACTOR=1", "-DFAULT=abort()"}, []string{"-DFACTOR=1", "-DFAULT="}, ""},
+	} {
+		t.Run(c.function+" "+c.wrong, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			binary := filepath.Join(dir, "worker")
+			compile := func(flags []string) {
+				made := workerInC(t, c.worker, flags...)
+				_ = os.Remove(binary)
+				if err := os.Link(made, binary); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		return r
+			compile(c.flags)
+			out, _, err := conformed(t, "run", "--candidate", binary, "--fname", c.function, "--findings", filepath.Join(dir, "found"), "--known", "none")
+			if exitCode(err) != exitFindings {
+				t.Fatalf("exit code %d\n%s", exitCode(err), out)
+			}
+			found, err := filepath.Glob(filepath.Join(dir, "found", "*"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("bundles %v, %v\n%s", found, err, out)
+			}
+			if r := runAgain(t, found[0]); !r.Misaligned || !strings.Contains(r.Text, c.wrong) {
+				t.Errorf("the wrong function again: %+v", r)
+			}
+			compile(c.repaired)
+			if r := runAgain(t, found[0]); r.Misaligned || r.Unable {
+				t.Errorf("the right function: %+v", r)
+			}
+			for file, want := range map[string]string{
+				"case.json": c.expected, "gradients.py": "torch." + c.function + "_backward(", "program.py": "torch." + c.function + "(",
+			} {
+				text, err := os.ReadFile(filepath.Join(found[0], file))
+				if err != nil || !strings.Contains(string(text), want) {
+					t.Errorf("%s does not say %s: %v\n%s", file, want, err, text)
+				}
+			}
+			python := "/usr/bin/python3"
+			if exec.Command(python, "-c", "import torch").Run() != nil {
+				t.Log("no PyTorch: its file of the bundle is not run")
+				return
+			}
+			text, err := exec.Command(python, filepath.Join(found[0], "repro_torch.py")).CombinedOutput()
+			if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 1 {
+				t.Errorf("repro_torch.py ends with %v\n%s", err, text)
+			}
+		})
 	}
-	if r := again(); !r.Misaligned || !strings.Contains(r.Text, "gradient of input") {
-		t.Errorf("the wrong function again: %+v", r)
+}
+
+// runAgain runs the candidate of a bundle over its case.
+func runAgain(t *testing.T, dir string) bundle.Result {
+	t.Helper()
+	b, err := bundle.Read(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	compile("1")
-	if r := again(); r.Misaligned || r.Unable {
-		t.Errorf("the right function: %+v", r)
+	f, err := b.Finding()
+	if err != nil {
+		t.Fatal(err)
 	}
-	python := "/usr/bin/python3"
-	if exec.Command(python, "-c", "import torch").Run() != nil {
-		t.Log("no PyTorch: its file of the bundle is not run")
-		return
+	opener, err := (&open.Set{Table: ops.Table(), Timeout: time.Minute}).Opener(t.Context(), f.Candidate.Spec)
+	if err != nil {
+		t.Fatal(err)
 	}
-	script, err := exec.Command(python, filepath.Join(found[0], "repro_torch.py")).CombinedOutput()
-	if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 1 {
-		t.Errorf("repro_torch.py ends with %v\n%s", err, script)
+	candidate, err := opener()
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer candidate.Close()
+	o, err := f.Run(t.Context(), candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Judge(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

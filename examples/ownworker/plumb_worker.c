@@ -243,6 +243,7 @@ static uint16_t to16(double v, int exponent) {
 	OF(PLUMB_INT64, int64_t) OF(PLUMB_FLOAT32, float) OF(PLUMB_FLOAT64, double)
 
 double plumb_get(const plumb_tensor *t, int64_t i) {
+	if (!t->data) return NAN;
 	switch (t->dtype) {
 #define OF(D, T) case D: return (double)((const T *)t->data)[i];
 	REAL(OF)
@@ -254,6 +255,7 @@ double plumb_get(const plumb_tensor *t, int64_t i) {
 }
 
 void plumb_set(const plumb_tensor *t, int64_t i, double v) {
+	if (!t->data) return;
 	if (t->dtype == PLUMB_FLOAT64) ((double *)t->data)[i] = v;
 	else if (t->dtype == PLUMB_FLOAT32) ((float *)t->data)[i] = (float)v;
 	else if (t->dtype == PLUMB_FLOAT16) ((uint16_t *)t->data)[i] = to16(v, 5);
@@ -265,6 +267,7 @@ void plumb_set(const plumb_tensor *t, int64_t i, double v) {
 }
 
 int64_t plumb_get_int(const plumb_tensor *t, int64_t i) {
+	if (!t->data) return 0;
 	switch (t->dtype) {
 #define OF(D, T) case D: return (int64_t)((const T *)t->data)[i];
 	OF(PLUMB_BOOL, uint8_t) OF(PLUMB_UINT8, uint8_t) OF(PLUMB_INT8, int8_t) OF(PLUMB_INT16, int16_t) OF(PLUMB_INT32, int32_t) OF(PLUMB_INT64, int64_t)
@@ -275,6 +278,7 @@ int64_t plumb_get_int(const plumb_tensor *t, int64_t i) {
 }
 
 void plumb_set_int(const plumb_tensor *t, int64_t i, int64_t v) {
+	if (!t->data) return;
 	switch (t->dtype) {
 #define OF(D, T) case D: ((T *)t->data)[i] = (T)v; return;
 	OF(PLUMB_UINT8, uint8_t) OF(PLUMB_INT8, int8_t) OF(PLUMB_INT16, int16_t) OF(PLUMB_INT32, int32_t) OF(PLUMB_INT64, int64_t)

@@ -89,7 +89,8 @@ void plumb_result_float(plumb_call *c, double v);
 void plumb_result_bool(plumb_call *c, int v);
 void plumb_tuple(plumb_call *c);
 
-/* Failures; the first one counts. Classes are Python's, such as "RuntimeError". */
+/* Failures; the first one counts. Classes are Python's, such as "RuntimeError".
+ * The function goes on unless it returns: tensors asked for later have no data. */
 void plumb_unsupported(plumb_call *c, const char *format, ...);
 void plumb_raise(plumb_call *c, const char *exception, const char *format, ...);
 int plumb_failed(const plumb_call *c);
