@@ -153,8 +153,8 @@ func TestBundlesOfGradientFunctions(t *testing.T) {
 					t.Errorf("%s does not say %s: %v\n%s", file, want, err, text)
 				}
 			}
-			python := "/usr/bin/python3"
-			if exec.Command(python, "-c", "import torch").Run() != nil {
+			python, err := findTorch()
+			if err != nil {
 				t.Log("no PyTorch: its file of the bundle is not run")
 				return
 			}

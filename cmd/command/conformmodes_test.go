@@ -141,9 +141,9 @@ func TestConformCrash(t *testing.T) {
 	for _, tt := range []struct {
 		word verdict.Word
 		does string
-	}{{verdict.Crash, "abort()"}, {verdict.Timeout, "while (!plumb_failed(c)) {}"}} {
+	}{{verdict.Crash, "abort()"}, {verdict.Timeout, "while (!plumb_failed(c)) sleep(1)"}} {
 		const table = "static const plumb_function functions[]"
-		worker := ownWorkerBinary(t, table, "#include <stdlib.h>\nstatic void bad(plumb_call *c) { (void)c; "+tt.does+"; }\n"+table, `{"torch.add", add, 0}`, `{"torch.add", bad, 0}`)
+		worker := ownWorkerBinary(t, table, "#include <stdlib.h>\n#include <unistd.h>\nstatic void bad(plumb_call *c) { (void)c; "+tt.does+"; }\n"+table, `{"torch.add", add, 0}`, `{"torch.add", bad, 0}`)
 		got, _, err := judged(t, recordedModes(t), "--candidate", worker, "--forward", "--fname", "relu,add", "--timeout", "2s", "--jobs", "1")
 		if exitCode(err) != exitFindings || got[tt.word] != 2 || got[verdict.Aligned] != 4 {
 			t.Errorf("%s: %v, %v", tt.word, got, err)
