@@ -250,6 +250,9 @@ type Tol struct {
 	// OwnMagnitude says that the operator is its own Magnitude: its terms are
 	// elements of arguments, or products of them, none subtracted.
 	OwnMagnitude bool
+	// InPlace says that each addition rounds to the dtype, as additions into elements of
+	// the result do, where other sums of half types round once.
+	InPlace bool
 	// Fractional says that terms are divided or have fractional weights, so
 	// that sums of integers are no integers.
 	Fractional bool

@@ -94,7 +94,7 @@ func putDef(sig string, names ...string) *op.Def {
 			}
 			return append(args, indices, values, accumulate)
 		},
-		Tol: ownMagnitude(accumulating(putTerms, "adds at most as many values as there are indices")),
+		Tol: addedInPlace(ownMagnitude(accumulating(putTerms, "adds at most as many values as there are indices"))),
 	}
 }
 

@@ -36,12 +36,12 @@ var flatIndexOps = []*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: runPutFlat}},
 		Grad:    putGrad,
 		Sample:  samplePut,
-		Tol: ownMagnitude(accumulating(func(a op.Args) int {
+		Tol: addedInPlace(ownMagnitude(accumulating(func(a op.Args) int {
 			if a.Bool(arg.Accumulate) {
 				return entryTerms(a)
 			}
 			return 1
-		}, "adds at most as many elements as index has")),
+		}, "adds at most as many elements as index has"))),
 	},
 	{
 		Sig:     "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor",

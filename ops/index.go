@@ -37,7 +37,7 @@ var alongOps = []*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: runIndexAdd}},
 		Grad:    indexAddGrad,
 		Sample:  sampleIndexAdd,
-		Tol:     ownMagnitude(accumulating(entryTerms, "a sum of at most as many elements as index has")),
+		Tol:     addedInPlace(ownMagnitude(accumulating(entryTerms, "a sum of at most as many elements as index has"))),
 	},
 	{
 		Sig:     "index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
@@ -76,7 +76,7 @@ var alongOps = []*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: runIndexReduce}},
 		Grad:    reductionGrad(indexWriter),
 		Sample:  sampleIndexReduce,
-		Tol:     accumulating(entryTerms, "combines at most as many elements as index has"),
+		Tol:     addedInPlace(accumulating(entryTerms, "combines at most as many elements as index has")),
 	},
 	{
 		Magnitude: "scatter.reduce",
@@ -89,7 +89,7 @@ var alongOps = []*op.Def{
 		Kernels:   []op.Kernel{{Name: "index", Run: runScatterReduce}},
 		Grad:      reductionGrad(scatterWriter),
 		Sample:    sampleScatterReduce,
-		Tol:       accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has"),
+		Tol:       addedInPlace(accumulating(entryTerms, "combines at most as many elements as index has")),
 	},
 	{
 		Sig:     "scatter.reduce(Tensor input, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
@@ -104,7 +104,7 @@ var alongOps = []*op.Def{
 		Sample: func(s *op.Sampler) []any {
 			return append(sampleScatter(s), op.Kw("reduce", []string{"add", "multiply"}[s.Index(2)]))
 		},
-		Tol: ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has")),
+		Tol: addedInPlace(ownMagnitude(accumulating(entryTerms, "combines at most as many elements as index has"))),
 	},
 	{
 		Sig:     "scatter.value(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None) -> Tensor",
@@ -116,7 +116,7 @@ var alongOps = []*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Run: runScatterValue}},
 		Grad:    op.Gradient(scatterValueGrad),
 		Sample:  sampleScatterValue,
-		Tol:     ownMagnitude(accumulating(func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) }, "combines at most as many elements as index has")),
+		Tol:     addedInPlace(ownMagnitude(accumulating(entryTerms, "combines at most as many elements as index has"))),
 	},
 }
 

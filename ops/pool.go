@@ -98,7 +98,7 @@ var poolIndexing = []*op.Def{
 		Kernels: windowKernels(arg.Grad, scatterRun[float32], scatterRun[float64]),
 		Grad:    op.GradientOf(arg.Grad, maxPoolScatterGrad),
 		Sample:  sampleMaxPoolScatter,
-		Tol:     ownMagnitude(accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins")),
+		Tol:     addedInPlace(ownMagnitude(accumulating(maxPoolScatterTerms, "an element sums the gradients of the windows that it wins"))),
 	},
 	{
 		Sig:     "max_pool.gather(Tensor input, Tensor indices, int dims) -> Tensor",

@@ -405,6 +405,13 @@ func ownMagnitude(t op.Tol) op.Tol {
 	return t
 }
 
+// addedInPlace is the class of sums that are added into elements of the result one by
+// one: PyTorch's kernels on the CPU, and its atomic ones of CUDA, round each time.
+func addedInPlace(t op.Tol) op.Tol {
+	t.InPlace = true
+	return t
+}
+
 // both returns the names of a function of torch that is also a method.
 func both(names ...string) []string {
 	var out []string

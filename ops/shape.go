@@ -201,10 +201,7 @@ var shapeOps = slices.Concat([]*op.Def{
 		Kernels: []op.Kernel{{Name: "index", Over: []op.TensorArg{arg.Input}, Run: runScatterAdd}},
 		Grad:    scatterAddGrad,
 		Sample:  sampleScatter,
-		Tol: ownMagnitude(op.Tol{
-			Class: op.Accumulating, Terms: func(a op.Args) int { return 1 + tensor.NumElements(a.Value(arg.Index).Shape()) },
-			Reason: "a sum of at most as many elements as index has",
-		}),
+		Tol:     addedInPlace(ownMagnitude(accumulating(entryTerms, "a sum of at most as many elements as index has"))),
 	},
 }, casts)
 

@@ -57,7 +57,7 @@ var patchOps = []*op.Def{
 		Kernels: patchKernels(foldRun[float32], foldRun[float64], foldRun[complex64], foldRun[complex128]),
 		Grad:    op.Gradient(col2imGrad),
 		Sample:  sampleFold,
-		Tol:     ownMagnitude(accumulating(kernelTerms, "an element sums at most one element per tap of a window")),
+		Tol:     addedInPlace(ownMagnitude(accumulating(kernelTerms, "an element sums at most one element per tap of a window"))),
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"plumb/op"
+	"plumb/tensor"
 )
 
 // roundings counts those of one result element.
@@ -15,6 +16,9 @@ func (c *applied) roundings() float64 {
 			terms = tol.Terms(c.call.Args)
 		}
 		k = c.sumRoundings(terms)
+		if tol.InPlace && c.half() {
+			k = 1 + min(float64(max(terms, 1)), c.longest())
+		}
 	}
 	for _, v := range c.call.Args.AllValues() {
 		if v.DType().IsComplex() {
@@ -22,6 +26,36 @@ func (c *applied) roundings() float64 {
 		}
 	}
 	return k
+}
+
+// longest returns how many terms the longest sum of a call has, or no fewer than its
+// longest product of n has factors: half of what it makes of twos, 2ⁿ⁻¹.
+func (c *applied) longest() float64 {
+	out, err := c.magnitudeOf(func(v op.Value) *tensor.Tensor { return twos(v.Shape()) }, func(p op.Param, _ op.Scalar) float64 {
+		if p.HasDefault { // a factor, as alpha
+			return 1
+		}
+		return 2
+	})
+	if err != nil {
+		return math.Inf(1)
+	}
+	most := 0.0
+	for _, t := range out {
+		for i := range t.Len() {
+			most = max(most, t.Float(i)/2)
+		}
+	}
+	return most
+}
+
+func twos(shape []int) *tensor.Tensor {
+	t := tensor.New(tensor.F64, shape...)
+	data := tensor.Data[float64](t)
+	for i := range data {
+		data[i] = 2
+	}
+	return t
 }
 
 // sumRoundings counts those of a sum.

@@ -3,6 +3,8 @@ package rounding
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"plumb/backend"
@@ -183,6 +185,46 @@ func TestTermsOfASumMoveWithIt(t *testing.T) {
 	for i := range moved.terms.Len() {
 		if got, want := moved.terms.Float(i), of.terms.Float(3*i+1); got != want {
 			t.Errorf("element %d has %v, want %v", i, got, want)
+		}
+	}
+}
+
+// TestBoundsOfSumsInPlace: what PyTorch adds into elements of a half tensor is rounded
+// each time, as often as the most frequent index occurs, and other sums once.
+func TestBoundsOfSumsInPlace(t *testing.T) {
+	const n, roundoff = 64, 0x1p-8
+	x, sum, exact := tensor.New(tensor.BF16, n), tensor.New(tensor.BF16, 2), [2]float64{}
+	numbers, index := make([]string, n), make([]string, n)
+	for i := range n {
+		at := min(i%4, 1) // twice 0, then 62 times 1
+		if i >= 8 {
+			at = 1
+		}
+		x.Set(i, 0.0078125)
+		if i == 1 { // too large for what follows to move it
+			x.Set(i, 4)
+		}
+		sum.Set(at, complex(sum.Float(at)+x.Float(i), 0))
+		exact[at] += x.Float(i)
+		numbers[i], index[i] = strconv.FormatFloat(x.Float(i), 'g', -1, 64), strconv.Itoa(at)
+	}
+	inputs := fmt.Sprintf("x = tensor((%d,), torch.bfloat16, [%s])\ni = tensor((%[1]d,), torch.int64, [%[3]s])\nz = tensor((2,), torch.bfloat16, [0.0, 0.0])\n",
+		n, strings.Join(numbers, ", "), strings.Join(index, ", "))
+	for _, call := range []string{"torch.index_add(z, 0, i, x)", "torch.scatter_add(z, 0, i, x)", "torch.scatter(z, 0, i, x, reduce=\"add\")", "torch.index_put(z, (i,), x, accumulate=True)", "torch.put(z, i, x, accumulate=True)"} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, inputs+"y = "+call+"\n")), true).Values[0].Bound
+		if b == nil || b.Error == nil || b.Count != 64 {
+			t.Errorf("%s: the bound is %+v, want one of 64 roundings", call, b)
+			continue
+		}
+		for at := range exact {
+			if lost := math.Abs(sum.Float(at) - exact[at]); lost > roundoff*b.Error.Float(at) || at == 1 && lost < 4*roundoff*exact[at] {
+				t.Errorf("%s: the sum in place is %v off element %d, want from 4 roundings of %v to E %v", call, lost, at, exact[at], roundoff*b.Error.Float(at))
+			}
+		}
+	}
+	for call, want := range map[string]float64{"torch.scatter(z, 0, i, x, reduce=\"multiply\")": 66, "torch.sum(x)": 1 + 16*0x1p-16} {
+		if b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, inputs+"y = "+call+"\n")), true).Values[0].Bound; b == nil || b.Count != want {
+			t.Errorf("%s: the bound is %+v, want one of %v roundings", call, b, want)
 		}
 	}
 }

@@ -159,10 +159,17 @@ func sumsProducts(call *op.Call) bool {
 	return d.Magnitude != "" && (d.HasMagnitude == nil || d.HasMagnitude(call.Args))
 }
 
-// magnitude computes the call's magnitude operator on other tensors in place of
-// its floating-point ones, numbers replaced by their absolute values. The
-// results are contiguous.
+// magnitude is magnitudeOf with numbers replaced by their absolute values.
 func (c *applied) magnitude(of func(op.Value) *tensor.Tensor) ([]*tensor.Tensor, error) {
+	return c.magnitudeOf(of, func(_ op.Param, v op.Scalar) float64 {
+		c := v.Complex()
+		return math.Hypot(real(c), imag(c))
+	})
+}
+
+// magnitudeOf computes the call's magnitude operator on other tensors in place of
+// its floating-point ones, and on other numbers. The results are contiguous.
+func (c *applied) magnitudeOf(of func(op.Value) *tensor.Tensor, number func(op.Param, op.Scalar) float64) ([]*tensor.Tensor, error) {
 	def := c.table.Def(c.call.Def.Magnitude)
 	replaced := c.call.Args.MapValues(func(v op.Value) op.Value {
 		switch d := v.DType(); {
@@ -175,8 +182,7 @@ func (c *applied) magnitude(of func(op.Value) *tensor.Tensor) ([]*tensor.Tensor,
 	})
 	for i, v := range replaced.Vals {
 		if sc, ok := v.(op.Scalar); ok {
-			c := sc.Complex()
-			replaced.Vals[i] = op.ScalarOf(math.Hypot(real(c), imag(c)))
+			replaced.Vals[i] = op.ScalarOf(number(c.call.Args.Sig.Params[i], sc))
 		}
 	}
 	abs := &op.Call{Def: def, Args: replaced}
