@@ -51,11 +51,14 @@ var embeddingRenorm = &op.Def{
 }
 
 func checkRenorm(a op.Args) error {
-	switch d := a.Value(arg.Weight).DType(); {
+	w, p := a.Value(arg.Weight), a.Float(arg.NormType)
+	switch d := w.DType(); {
 	case !a.Has(arg.MaxNorm):
 		return op.TypeError("argument 'max_norm' must be a number, not None")
 	case !d.IsDifferentiable() && tensor.NumElements(a.Value(arg.Input).Shape()) > 0:
 		return op.RuntimeError("argument 'weight' must be floating point or complex for argument 'max_norm', not %s", d)
+	case len(w.Shape()) == 2 && w.Shape()[1] == 0 && (p < 0 || math.IsInf(p, 1)) && tensor.NumElements(a.Value(arg.Input).Shape()) > 0:
+		return op.RuntimeError("argument 'weight' has rows without elements, of which there is no norm of order %g", p)
 	}
 	return nil
 }

@@ -61,4 +61,10 @@ func TestEmbeddingRenormRefuses(t *testing.T) {
 	if w.Float(0) != 3 {
 		t.Error("row 0 has changed")
 	}
+	for p, refused := range map[float64]bool{2: false, 0: false, -1: true, math.Inf(1): true, math.Inf(-1): true} {
+		err := failure("embedding.renorm", rows, tensor.New(tensor.F64, 3, 0), op.Kw("max_norm", 1.0), op.Kw("norm_type", p))
+		if (err != nil) != refused {
+			t.Errorf("rows without elements, of order %g: %v, want an error: %t", p, err, refused)
+		}
+	}
 }

@@ -21,7 +21,7 @@ var embeddingBagOps = []*op.Def{
 		},
 		Reject:  checkEmbeddingBag,
 		Choices: []string{"mode"},
-		Kernels: []op.Kernel{{Name: "composition", When: op.DTypeIn(arg.Weight, tensor.F16, tensor.F32, tensor.F64), Run: func(c *op.Run) error {
+		Kernels: []op.Kernel{{Name: "composition", When: op.DTypeIn(arg.Weight, tensor.F16, tensor.BF16, tensor.F32, tensor.F64), Run: func(c *op.Run) error {
 			if err := checkBagElements(c.Args); err != nil {
 				return err
 			}
@@ -159,7 +159,7 @@ func embeddingBag(b op.Builder, a op.Args) op.Value {
 func bagsOf(b op.Builder, a op.Args) *bags {
 	x, w := a.Value(arg.Input), a.Value(arg.Weight)
 	n := tensor.NumElements(x.Shape())
-	entries := b.Reshape(x, []int{n})
+	entries := b.Cast(b.Reshape(x, []int{n}), tensor.I64) // with offsets of int64 they may be bool
 	p := &bags{width: w.Shape()[1]}
 	p.rows = b.Op("embedding", entries, w, op.Kw("scale_grad_by_freq", a.Bool(arg.ScaleGradByFreq)))
 	if each := a.Value(arg.PerSampleWeights); each != nil {

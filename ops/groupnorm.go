@@ -205,11 +205,9 @@ func checkGroupNorm(a op.Args) error {
 		case v == nil:
 		case !slices.Equal(v.Shape(), s[1:2]):
 			return op.RuntimeError("argument '%s' must be a vector of the %d channels of input, but has the shape %s", name, s[1], tensor.ShapeString(v.Shape()))
-		case v.DType() != a.Value(arg.Input).DType():
-			return op.RuntimeError("expected argument '%s' of the dtype %s of input, but found %s", name, a.Value(arg.Input).DType(), v.DType())
 		}
 	}
-	return nil
+	return checkAffineTypes(a)
 }
 
 // tiled repeats values, one per channel, for every sample; nil stays nil.
@@ -518,7 +516,7 @@ func rootMeanSquare(b op.Builder, a op.Args) op.Value {
 	square := b.Op("mean", b.Op("square", x), op.Kw("dim", dims), op.Kw("keepdim", true))
 	out := b.Mul(x, b.Op("rsqrt", b.Add(square, a.Float(arg.Eps))))
 	if w := a.Value(arg.Weight); w != nil {
-		return b.Mul(out, w)
+		return b.Cast(b.Mul(out, w), x.DType())
 	}
 	return out
 }

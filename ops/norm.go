@@ -136,8 +136,8 @@ func layerNormGrad(g *op.Grad) {
 }
 
 func inferLayerNormBackward(a op.Args) ([]op.Meta, error) {
-	x, n := a.Value(arg.Input), a.Ints(arg.NormalizedShape)
-	return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: x.DType(), Shape: n}, {DType: x.DType(), Shape: n}}, nil
+	x, n, d := a.Value(arg.Input), a.Ints(arg.NormalizedShape), weightType(a)
+	return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: d, Shape: n}, {DType: d, Shape: n}}, nil
 }
 
 func sampleLayerNormBackward(s *op.Sampler) []any {
@@ -152,12 +152,18 @@ func inferBatchNorm(a op.Args) ([]op.Meta, error) {
 }
 
 func inferBatchNormBackward(a op.Args) ([]op.Meta, error) {
-	x, d := a.Value(arg.Input), a.Value(arg.Input).DType()
-	if w := a.Value(arg.Weight); w != nil {
-		d = w.DType()
-	}
+	x, d := a.Value(arg.Input), weightType(a)
 	c := x.Shape()[1:2]
 	return []op.Meta{{DType: x.DType(), Shape: x.Shape()}, {DType: d, Shape: c}, {DType: d, Shape: c}}, nil
+}
+
+// weightType is the dtype of the gradients of weight and bias: that of weight, without
+// one that of input.
+func weightType(a op.Args) tensor.DType {
+	if w := a.Value(arg.Weight); w != nil {
+		return w.DType()
+	}
+	return a.Value(arg.Input).DType()
 }
 
 func sampleBatchNormBackward(s *op.Sampler) []any {
@@ -357,8 +363,28 @@ func checkLayerNorm(a op.Args) error {
 		case v == nil:
 		case !slices.Equal(v.Shape(), n):
 			return op.RuntimeError("expected %s to be of the shape %s of normalized_shape, but got %s", name, tensor.ShapeString(n), tensor.ShapeString(v.Shape()))
-		case v.DType() != x.DType():
-			return op.RuntimeError("expected %s to have the dtype %s of input, but got %s", name, x.DType(), v.DType())
+		}
+	}
+	return checkAffineTypes(a)
+}
+
+// checkAffineTypes rejects a weight and a bias that have not the dtype of input, nor,
+// beside a half type, float32 both.
+func checkAffineTypes(a op.Args) error {
+	d := a.Value(arg.Input).DType()
+	half := d == tensor.F16 || d == tensor.BF16
+	for _, wanted := range []tensor.DType{d, tensor.F32} {
+		if (wanted == d || half) && !slices.ContainsFunc([]op.TensorArg{arg.Weight, arg.Bias}, func(name op.TensorArg) bool { return a.Has(name) && a.Value(name).DType() != wanted }) {
+			return nil
+		}
+	}
+	for _, name := range []op.TensorArg{arg.Weight, arg.Bias} {
+		switch v := a.Value(name); {
+		case v == nil || v.DType() == d:
+		case half:
+			return op.RuntimeError("expected arguments 'weight' and 'bias' to have the dtype %s of input, or float32 both, but '%s' has %s", d, name, v.DType())
+		default:
+			return op.RuntimeError("expected argument '%s' to have the dtype %s of input, but got %s", name, d, v.DType())
 		}
 	}
 	return nil
