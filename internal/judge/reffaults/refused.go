@@ -70,6 +70,13 @@ type(raised(lambda: F.TARGET(x, x.long(), [-7] * n))) is RuntimeError`),
 	refusals("torch <2.9", "embedding_bag", illegal,
 		"a weight that is no matrix is an IndexError, or is read as one, later a ValueError before the other checks",
 		`type(raised(lambda: F.embedding_bag(torch.zeros(1, 1).long(), torch.zeros(2)))) is IndexError and accepts(lambda: F.embedding_bag(torch.zeros(1, 1).long(), torch.zeros(2, 2, 2)))`),
+	refusals("torch <2.9", "embedding", illegal,
+		"of a row without elements there are norms of all orders for max_norm, later none of a negative or infinite one",
+		`accepts(lambda: F.embedding(torch.zeros(1).long(), torch.zeros(1, 0), max_norm=1., norm_type=float("inf")))`),
+	ending(backend.Raised, refusals("torch <2.9", "layer_norm group_norm", halfInput,
+		"beside an input of a half type, a weight and a bias of float32 are refused, later taken",
+		`x = torch.ones(1, 2, dtype=torch.bfloat16)
+raises(lambda: F.TARGET(x, 1 if "group" in "TARGET" else (2,), torch.ones(2)), "RuntimeError", "expected scalar type")`)),
 	refusals("torch <2.9", "masked_fill masked_fill_ masked_scatter masked_scatter_", byteMask,
 		"masks of uint8 are taken, later bool alone",
 		`accepts(lambda: torch.zeros(1).TARGET(torch.zeros(1, dtype=torch.uint8), torch.tensor(1.)))`),
@@ -178,6 +185,37 @@ raises(lambda: F.scaled_dot_product_attention(q, k, k, torch.ones(1, 1, 2)), "Ru
 	refusals("torch >=2.15", "rms_norm", illegal,
 		"an input of fewer dimensions than normalized_shape is a ValueError; before, a RuntimeError",
 		`type(raised(lambda: F.rms_norm(torch.ones(()), (3,)))) is ValueError`),
+	ending(backend.Raised, refusals("torch >=2.9", "layer_norm group_norm", halfInput,
+		"the gradient of a bias of float32, beside an input of a half type and without a weight, is refused by its kernel",
+		`b = torch.ones(2, requires_grad=True)
+y = F.TARGET(torch.ones(1, 2, dtype=torch.bfloat16), 1 if "group" in "TARGET" else (2,), None, b)
+raises(lambda: y.backward(y.detach()), "RuntimeError")`)),
+	ending(backend.OK, refusals("torch >=2.9", "lerp lerp_", severalTypes,
+		"a weight without dimensions may have another dtype; before, it is refused",
+		`accepts(lambda: torch.ones(2).TARGET(torch.ones(2), torch.tensor(1)))`)),
+	ending(backend.OK, refusals("torch >=2.15", "hardtanh hardtanh_", illegal,
+		"of an unsigned type, a min_val below 0 is taken; before, it is refused",
+		`accepts(lambda: F.TARGET(torch.ones(2, dtype=torch.uint8)))`)),
+	refusals("torch >=2.15", "view_as_complex", illegal,
+		"complex numbers are refused by a TypeError; before, by a RuntimeError",
+		`type(raised(lambda: torch.view_as_complex(torch.zeros(2, dtype=torch.complex64)))) is TypeError`),
+	ending(backend.Raised, refusals("torch >=2.9", "index_reduce index_reduce_", halfInput,
+		"products of half types in rows of one element end with an internal assertion",
+		`x, i = torch.ones(2, 1, dtype=torch.half), torch.tensor([0, 0])
+raises(lambda: x.TARGET(0, i, x.clone(), "prod"), "RuntimeError", "INTERNAL ASSERT")`)),
+	refusals("torch >=2.9", "index_reduce index_reduce_", illegal,
+		"shapes are compared before the index is read; before, after",
+		`raises(lambda: torch.zeros(0).TARGET(0, torch.tensor(0), torch.tensor(0.), "prod"), "RuntimeError", "must match")`),
+	ending(backend.OK, refusals("torch >=2.15", "linear", illegal,
+		"beside a vector, a bias of a dimension more is broadcast; before, it is refused",
+		`accepts(lambda: F.linear(torch.ones(1), torch.ones(2, 1), torch.ones(1, 2)))`)),
+	refusals("torch >=2.9", "bilinear", illegal,
+		"a bias of another dtype is refused; before, it is taken",
+		`one = torch.ones(1)
+raises(lambda: torch.bilinear(one, one, torch.ones(1, 1, 1), one.bool()), "RuntimeError", "same dtype")`),
+	ending(backend.OK, refusals("torch >=2.9", "dist", illegal,
+		"an order that is True or False is taken; before, it is refused",
+		`accepts(lambda: torch.ones(2).dist(torch.zeros(2), False))`)),
 	refusals("torch", "amax amin aminmax", illegal,
 		"a tensor of more than 64 dimensions is refused",
 		`raises(lambda: torch.ones([1] * 65).TARGET(dim=-1), "RuntimeError", "64 dims")`))
@@ -199,6 +237,10 @@ bool((x.grad != 0).any())`),
 // shortIndex reports an input of int32, among which are the indices.
 func shortIndex(p *program.Program) bool {
 	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.I32 })
+}
+
+func halfInput(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.F16 || in.DType == tensor.BF16 })
 }
 
 func byteMask(p *program.Program) bool {

@@ -56,20 +56,20 @@ any(spoiled() for _ in range(500))`,
 }, {
 	Reference: "torch",
 	Target:    "conv2d",
-	DType:     tensor.F64,
 	Kinds:     grads,
 	When: func(p *program.Program) bool {
-		return len(p.Inputs) > 1 && first(p).Strides != nil && p.Inputs[1].Strides != nil
+		return len(p.Inputs) > 1 && first(p).Strides != nil && p.Inputs[1].Strides != nil && (first(p).DType == tensor.F64 || first(p).DType == tensor.C128)
 	},
-	Reason: "the weight gradient of a grouped convolution in float64, input and weight in channels-last, takes the gradient of one group for that of another",
-	Proof: `x = torch.randn(4, 4, 4, dtype=torch.float64).as_strided((4, 4, 4), (1, 16, 4))
-w = torch.randn(16, dtype=torch.float64).as_strided((2, 2, 2, 2), (8, 1, 4, 2))
-def by_weight(x, w):
-    w = w.detach().requires_grad_()
-    y = F.conv2d(x, w, None, (1, 2), (2, 1), (1, 1), 2)
-    y.backward(torch.arange(float(y.numel()), dtype=torch.float64).reshape(y.shape))
-    return w.grad
-not near(by_weight(x, w), by_weight(x.contiguous(), w.contiguous()), 1e-9)`,
+	Reason: "the weight gradient of a grouped convolution in float64 or complex128, input and weight in channels-last, takes the gradient of one group for that of another",
+	Proof: `def wrong(dtype):
+    x, w = torch.randn(4, 4, 4, dtype=dtype).as_strided((4, 4, 4), (1, 16, 4)), torch.randn(32, dtype=dtype).as_strided((4, 2, 2, 2), (8, 1, 4, 2))
+    def by_weight(x, w):
+        w = w.detach().requires_grad_()
+        y = F.conv2d(x, w, None, 1, 0, 1, 2)
+        y.backward(torch.arange(float(y.numel())).to(dtype).reshape(y.shape) * (1 if dtype is torch.float64 else 1j))
+        return w.grad
+    return (by_weight(x, w) - by_weight(x.contiguous(), w.contiguous())).abs().max() > 1e-9
+all(map(wrong, (torch.float64, torch.complex128)))`,
 }, {
 	Reference: "torch",
 	Target:    "pixel_unshuffle",
