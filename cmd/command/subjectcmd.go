@@ -123,7 +123,7 @@ func takeTour(cmd *cobra.Command, spec, html, python string) error {
 	if err != nil && (!errors.As(err, &failed) || failed.code != exitFindings && failed.code != exitNothing) {
 		return err
 	}
-	out, findings := cmd.OutOrStdout(), 0
+	out, findings, failing := cmd.OutOrStdout(), 0, ""
 	rows := tourRows(records.Bytes())
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		r := rows[name]
@@ -134,10 +134,12 @@ func takeTour(cmd *cobra.Command, spec, html, python string) error {
 		for _, reason := range most[:min(2, len(most))] {
 			fmt.Fprintf(out, "  %d × %s: %s\n", r.reasons[reason], reason.word, reason.text)
 		}
-		findings += r.summary.Findings()
+		if n := r.summary.Findings(); n > 0 {
+			findings, failing = findings+n, cmp.Or(failing, name)
+		}
 	}
 	if findings > 0 {
-		fmt.Fprintf(out, "what the framework does not have is for the adapter to say: texts of exceptions in gaps, names and arguments in the table\nnext: plumb ops run %s --candidate %s\n", tour[0], spec)
+		fmt.Fprintf(out, "what the framework does not have is for the adapter to say: texts of exceptions in gaps, names and arguments in the table; a line of the adapter is where to mend it\nnext: plumb ops run %s --candidate %s\n", failing, spec)
 		return &exitError{exitFindings, nil}
 	}
 	fmt.Fprintf(out, "next: plumb run suites/activation.py --candidate %s\n", spec)
@@ -234,7 +236,7 @@ func checkProtocol(ctx context.Context, spec string, out io.Writer) error {
 		case got.Status != p.want:
 			said = fmt.Sprintf("NO: %s %s %s", got.Status, got.Class, got.Message)
 		case p.want == backend.OK:
-			said = altered(got.Values[0].Tensor, job.Inputs[0], p.call.Target)
+			said = altered(got.Values[0], job.Inputs[0], p.call.Target)
 		}
 		if strings.HasPrefix(said, "NO") {
 			bad++
@@ -248,10 +250,11 @@ func checkProtocol(ctx context.Context, spec string, out io.Writer) error {
 }
 
 // altered says in which way what a call returned is not the tensor it was given.
-func altered(got, want *tensor.Tensor, target string) string {
+func altered(value backend.Value, want *tensor.Tensor, target string) string {
+	got := value.Tensor
 	switch {
 	case got == nil:
-		return "NO: " + target + " returned no tensor"
+		return fmt.Sprintf("NO: %s returned no tensor of a dtype that there is (bool, int64, float32 …), but %v", target, value.Plain)
 	case got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()):
 		return fmt.Sprintf("NO: %s returned a %s%v, not a %s%v", target, got.DType(), got.Shape(), want.DType(), want.Shape())
 	case !got.SameBits(want):
