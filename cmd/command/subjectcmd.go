@@ -123,8 +123,18 @@ func takeTour(cmd *cobra.Command, spec, html, python string) error {
 	if err != nil && (!errors.As(err, &failed) || failed.code != exitFindings && failed.code != exitNothing) {
 		return err
 	}
-	out, findings, failing := cmd.OutOrStdout(), 0, ""
-	rows := tourRows(records.Bytes())
+	out := cmd.OutOrStdout()
+	failing := tellTour(out, tourRows(records.Bytes()))
+	if failing != "" {
+		fmt.Fprintf(out, "what the framework does not have is for the adapter to say: texts of exceptions in gaps, names and arguments in the table; a line of the adapter is where to mend it\nnext: plumb ops run %s --candidate %s\n", failing, spec)
+		return &exitError{exitFindings, nil}
+	}
+	fmt.Fprintf(out, "next: plumb run suites/activation.py --candidate %s\n", spec)
+	return err // of a tour in which nothing was judged
+}
+
+// tellTour prints what became of each operator, and returns the first that fails.
+func tellTour(out io.Writer, rows map[string]*tourRow) (failing string) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		r := rows[name]
 		fmt.Fprintf(out, "%-14s %s\n", name, r.summary.Counts())
@@ -134,16 +144,11 @@ func takeTour(cmd *cobra.Command, spec, html, python string) error {
 		for _, reason := range most[:min(2, len(most))] {
 			fmt.Fprintf(out, "  %d × %s: %s\n", r.reasons[reason], reason.word, reason.text)
 		}
-		if n := r.summary.Findings(); n > 0 {
-			findings, failing = findings+n, cmp.Or(failing, name)
+		if failing == "" && r.summary.Findings() > 0 {
+			failing = name
 		}
 	}
-	if findings > 0 {
-		fmt.Fprintf(out, "what the framework does not have is for the adapter to say: texts of exceptions in gaps, names and arguments in the table; a line of the adapter is where to mend it\nnext: plumb ops run %s --candidate %s\n", failing, spec)
-		return &exitError{exitFindings, nil}
-	}
-	fmt.Fprintf(out, "next: plumb run suites/activation.py --candidate %s\n", spec)
-	return err // of a tour in which nothing was judged
+	return failing
 }
 
 // tourRow is what became of an operator's cases.
