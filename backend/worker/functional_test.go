@@ -148,6 +148,10 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "operator.eq", 2.0, ref("x")).call("l", "operator.ne", 2.0, ref("x")).call("m", "operator.lt", 2.0, ref("x")).call("o", "operator.ge", 2.0, ref("x")),
 			given().call("y", "torch.clamp_min", ref("x"), 1.0).call("z", "torch.clamp_max", ref("y"), 4.0).call("v", "torch.clamp_max", ref("z"), ref("x")).call("w", "torch.clamp_min", ref("x"), ref("v")),
 			given().call("y", "torch.constant_pad_nd", ref("x"), program.List{int64(1), int64(0)}, 1.5),
+			new(builder).in("h", tensor.Float64s(tensor.BF16, []int{1, 1, 2, 3}, 1, -2, 0.5, 3, 4, -5), false).call("y", "Tensor.contiguous", ref("h")),
+			given().in("i", tensor.New(tensor.I64, 2), false).call("y", "torch.index_select", ref("x"), int64(-1), ref("i")),
+			given().call("y", "torch.group_norm", ref("x"), int64(1)).call("z", "torch.cummax", ref("x"), int64(2)),
+			given().in("w", f32([]int{2, 1, 2}, 1, -2, 0.5, 3), false).call("y", "torch.conv_transpose1d", ref("x"), ref("w"), nil, int64(2)),
 		},
 		"oneflow": {
 			given().call("y", "torch.broadcast_to", ref("x")).kw("size", program.List{int64(2), int64(2), int64(2), int64(3)}),
