@@ -221,3 +221,17 @@ func TestScalarsAreDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestCotangentsHaveTheirDType: tinygrad leaves out a cast that another follows, and the
+// cotangent of a half is rounded nonetheless.
+func TestCotangentsHaveTheirDType(t *testing.T) {
+	w := framework(t, "tinygrad", "tinygrad")
+	x := tensor.Float64s(tensor.F64, []int{3}, 1, 2, 3)
+	out := runOK(t, w, new(builder).in("x", x, true).call("y", "Tensor.half", ref("x")).back("y", program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: 5}))
+	g := out.Grad("x")
+	for i := range g.Len() {
+		if half := tensor.Float64s(tensor.F16, []int{1}, real(g.At(i))); half.At(0) != g.At(i) {
+			t.Errorf("the gradient %v is no half", g.At(i))
+		}
+	}
+}

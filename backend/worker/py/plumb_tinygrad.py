@@ -52,7 +52,7 @@ class Tinygrad(plumb_subject.Adapter):
         wide = dtypes.uint16 if array.dtype == "bfloat16" else DTYPES[array.dtype]
         t = Tensor(array.data, dtype=wide).reshape(array.shape)
         t = t.bitcast(dtypes.bfloat16) if array.dtype == "bfloat16" else t
-        return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype])
+        return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype]).realize()  # else a later cast may undo this one
 
     def array(self, t):
         t = t.realize() if t.device else t.clone()  # for later calls too, which would compute it otherwise; a constant is on no device
