@@ -135,8 +135,14 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "torch.atleast_1d", program.List{ref("x"), ref("n")}),
 			given().call("y", "torch.atleast_3d", program.List{ref("x"), ref("n")}),
 		},
+		"mlx": {
+			given().call("y", "torch.dsplit", ref("x"), program.List{int64(1), int64(2)}).call("z", "torch.vsplit", ref("x"), program.List{int64(-1)}),
+			given().call("y", "torch.hsplit", ref("x"), program.List{int64(1), int64(5)}),
+			new(builder).in("v", f32([]int{4}, 1, 2, 3, 4), false).call("y", "torch.hsplit", ref("v"), int64(2)).call("z", "torch.hsplit", ref("v"), program.List{int64(3), int64(1)}),
+		},
 		"mindspore": {
 			given().call("y", "torch.bitwise_not", ref("n")).call("z", "operator.invert", ref("n")),
+			given().call("y", "torch.nn.functional.pad", ref("x"), program.List{int64(1), int64(2)}, "circular"),
 			given().call("y", "torch.nn.functional.lp_pool1d", ref("x"), 2.0, int64(2), program.List{int64(1)}),
 			given().call("y", "torch.nn.functional.one_hot", ref("n")),
 			given().in("v", f32([]int{3}, 1, 2, 3), false).call("y", "torch.broadcast_tensors", ref("v"), ref("x")),
@@ -148,6 +154,10 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "operator.eq", 2.0, ref("x")).call("l", "operator.ne", 2.0, ref("x")).call("m", "operator.lt", 2.0, ref("x")).call("o", "operator.ge", 2.0, ref("x")),
 			given().call("y", "torch.clamp_min", ref("x"), 1.0).call("z", "torch.clamp_max", ref("y"), 4.0).call("v", "torch.clamp_max", ref("z"), ref("x")).call("w", "torch.clamp_min", ref("x"), ref("v")),
 			given().call("y", "torch.constant_pad_nd", ref("x"), program.List{int64(1), int64(0)}, 1.5),
+			new(builder).in("h", tensor.Float64s(tensor.BF16, []int{1, 1, 2, 3}, 1, -2, 0.5, 3, 4, -5), false).call("y", "Tensor.contiguous", ref("h")),
+			given().in("i", tensor.New(tensor.I64, 2), false).call("y", "torch.index_select", ref("x"), int64(-1), ref("i")),
+			given().call("y", "torch.group_norm", ref("x"), int64(1)).call("z", "torch.cummax", ref("x"), int64(2)),
+			given().in("w", f32([]int{2, 1, 2}, 1, -2, 0.5, 3), false).call("y", "torch.conv_transpose1d", ref("x"), ref("w"), nil, int64(2)),
 		},
 		"oneflow": {
 			given().call("y", "torch.broadcast_to", ref("x")).kw("size", program.List{int64(2), int64(2), int64(2), int64(3)}),
@@ -208,6 +218,20 @@ func TestScalarsAreDrawn(t *testing.T) {
 		out := runOK(t, w, new(builder).call("y", target, program.List{}))
 		if n := out.Values[0].Tensor.Dim(); n != 0 {
 			t.Errorf("%s of no dimensions has %d", target, n)
+		}
+	}
+}
+
+// TestCotangentsHaveTheirDType: tinygrad leaves out a cast that another follows, and the
+// cotangent of a half is rounded nonetheless.
+func TestCotangentsHaveTheirDType(t *testing.T) {
+	w := framework(t, "tinygrad", "tinygrad")
+	x := tensor.Float64s(tensor.F64, []int{3}, 1, 2, 3)
+	out := runOK(t, w, new(builder).in("x", x, true).call("y", "Tensor.half", ref("x")).back("y", program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: 5}))
+	g := out.Grad("x")
+	for i := range g.Len() {
+		if half := tensor.Float64s(tensor.F16, []int{1}, real(g.At(i))); half.At(0) != g.At(i) {
+			t.Errorf("the gradient %v is no half", g.At(i))
 		}
 	}
 }

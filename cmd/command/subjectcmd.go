@@ -123,8 +123,18 @@ func takeTour(cmd *cobra.Command, spec, html, python string) error {
 	if err != nil && (!errors.As(err, &failed) || failed.code != exitFindings && failed.code != exitNothing) {
 		return err
 	}
-	out, findings := cmd.OutOrStdout(), 0
-	rows := tourRows(records.Bytes())
+	out := cmd.OutOrStdout()
+	failing := tellTour(out, tourRows(records.Bytes()))
+	if failing != "" {
+		fmt.Fprintf(out, "what the framework does not have is for the adapter to say: texts of exceptions in gaps, names and arguments in the table; a line of the adapter is where to mend it\nnext: plumb ops run %s --candidate %s\n", failing, spec)
+		return &exitError{exitFindings, nil}
+	}
+	fmt.Fprintf(out, "next: plumb run suites/activation.py --candidate %s\n", spec)
+	return err // of a tour in which nothing was judged
+}
+
+// tellTour prints what became of each operator, and returns the first that fails.
+func tellTour(out io.Writer, rows map[string]*tourRow) (failing string) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		r := rows[name]
 		fmt.Fprintf(out, "%-14s %s\n", name, r.summary.Counts())
@@ -134,14 +144,11 @@ func takeTour(cmd *cobra.Command, spec, html, python string) error {
 		for _, reason := range most[:min(2, len(most))] {
 			fmt.Fprintf(out, "  %d × %s: %s\n", r.reasons[reason], reason.word, reason.text)
 		}
-		findings += r.summary.Findings()
+		if failing == "" && r.summary.Findings() > 0 {
+			failing = name
+		}
 	}
-	if findings > 0 {
-		fmt.Fprintf(out, "what the framework does not have is for the adapter to say: texts of exceptions in gaps, names and arguments in the table\nnext: plumb ops run %s --candidate %s\n", tour[0], spec)
-		return &exitError{exitFindings, nil}
-	}
-	fmt.Fprintf(out, "next: plumb run suites/activation.py --candidate %s\n", spec)
-	return err // of a tour in which nothing was judged
+	return failing
 }
 
 // tourRow is what became of an operator's cases.
@@ -234,7 +241,7 @@ func checkProtocol(ctx context.Context, spec string, out io.Writer) error {
 		case got.Status != p.want:
 			said = fmt.Sprintf("NO: %s %s %s", got.Status, got.Class, got.Message)
 		case p.want == backend.OK:
-			said = altered(got.Values[0].Tensor, job.Inputs[0], p.call.Target)
+			said = altered(got.Values[0], job.Inputs[0], p.call.Target)
 		}
 		if strings.HasPrefix(said, "NO") {
 			bad++
@@ -248,10 +255,11 @@ func checkProtocol(ctx context.Context, spec string, out io.Writer) error {
 }
 
 // altered says in which way what a call returned is not the tensor it was given.
-func altered(got, want *tensor.Tensor, target string) string {
+func altered(value backend.Value, want *tensor.Tensor, target string) string {
+	got := value.Tensor
 	switch {
 	case got == nil:
-		return "NO: " + target + " returned no tensor"
+		return fmt.Sprintf("NO: %s returned no tensor of a dtype that there is (bool, int64, float32 …), but %v", target, value.Plain)
 	case got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()):
 		return fmt.Sprintf("NO: %s returned a %s%v, not a %s%v", target, got.DType(), got.Shape(), want.DType(), want.Shape())
 	case !got.SameBits(want):

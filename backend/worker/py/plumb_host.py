@@ -4,6 +4,7 @@ import importlib
 import os
 import warnings
 
+import plumb_mistakes
 import plumb_table
 from plumb_functional import Functional
 from plumb_graphs import Graphed
@@ -66,4 +67,12 @@ class Subject:
 def of(name):
     """Returns the subject that the module plumb_NAME adapts; after a colon there may be what its adapter is told."""
     name, *told = name.split(":")
-    return Subject(importlib.import_module("plumb_" + name).adapter(*told))
+    module = "plumb_" + name
+    try:
+        adapter = importlib.import_module(module).adapter(*told)
+    except Exception as e:
+        refused = plumb_mistakes.refusal(module, e)
+        if refused is None:
+            raise
+        raise refused from None
+    return Subject(adapter)

@@ -90,6 +90,7 @@ class ONNX(Parts, plumb_subject.Adapter):
                   else Tensor(np.array(v, np.int64), True) for v in inputs]
         while inputs and inputs[-1] is None:
             inputs.pop()
+        self.single(kind, dtype, attributes)
         attributes = {k: int(v) if isinstance(v, bool) else v for k, v in attributes.items()}
         node = Node(kind, inputs, attributes, outputs)
         given = list({id(t): t for t in inputs if t is not None and not t.constant}.values())
@@ -136,7 +137,7 @@ class ONNX(Parts, plumb_subject.Adapter):
     # What calls of onnx.json use.
 
     def full(self, shape, v, dtype):
-        return Tensor(np.full(tuple(shape), v, dtype), True)
+        return Tensor(np.full(tuple(shape), np.asarray(v).astype(dtype)), True)
 
     def count(self, v):
         return len(v)

@@ -192,8 +192,8 @@ class Order:
     def chosen_together(self, t, r, again):
         """Returns every choice of some of a vector's elements, in its order."""
         choose = itertools.combinations_with_replacement if again else itertools.combinations
-        places = list(choose(range(self.ranked(t, 1).size), r))
-        return self.op("Gather", t, self.literal(np.array(places, np.int64).reshape(len(places), r), np.int64), axis=0)
+        places = list(choose(range(self.ranked(t, 1).size), r)) if r else ()  # PyTorch's of none is a vector
+        return self.op("Gather", t, self.literal(np.array(places, np.int64).reshape((len(places), r) if r else 0), np.int64), axis=0)
 
     def blocks(self, tensors):
         """Returns a matrix with others along its diagonal."""
@@ -216,7 +216,7 @@ class Order:
         pairs = [[d for s in shape for d in ((s, 1), (1, s))[k]] for k, shape in enumerate(shapes)]
         return self.reshape(self.op("Mul", self.reshape(a, pairs[0]), self.reshape(b, pairs[1])), [s * d for s, d in zip(*shapes)])
 
-    def contracted(self, a, b, dims):
+    def dotted(self, a, b, dims):
         """Multiplies and sums over dimensions of two tensors."""
         ours, theirs = (range(a.ndim - dims, a.ndim), range(dims)) if isinstance(dims, int) else [self.listed(d) for d in dims]
         ours, theirs = [self.axis(a, d) for d in ours], [self.axis(b, d) for d in theirs]

@@ -269,6 +269,19 @@ class Draws:
         self.check(dtype, dtype.kind == "f")
         return self.op(kind, shape=list(size), dtype=onnxfile.TYPES[dtype.name], seed=self.key(), **attributes)
 
+    def single(self, kind, dtype, attributes):
+        """Checks that what ONNX takes as a float32 is one, where float64 is computed with it."""
+        for name, v in attributes.items() if dtype == np.float64 else ():
+            if isinstance(v, float) and float(np.float32(v)) != v:
+                raise Unsupported("%s has %s of %s in float32 alone" % (self.name, name, kind))
+
+    def along(self, t, index, dim):
+        """Returns a tensor and an index along one of its dimensions, with the others of equal sizes."""
+        dim = self.axis(self.check(t, index.ndim == t.ndim), dim)
+        others = np.broadcast_shapes(*[v.shape[:dim] + (1,) + v.shape[dim + 1:] for v in (t, index)])
+        wide = [others[:dim] + (v.shape[dim],) + others[dim + 1:] for v in (t, index)]
+        return [v if v.shape == shape else self.op("Expand", v, list(shape)) for v, shape in zip((t, index), wide)]
+
     def bernoulli(self, probabilities, dtype):
         return self.op("Bernoulli", probabilities, dtype=onnxfile.TYPES[dtype.name], seed=self.key())
 

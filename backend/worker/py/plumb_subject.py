@@ -8,7 +8,6 @@ says so (plumb_plain.py).
 import contextlib
 import functools
 import math
-import os
 import re
 from time import perf_counter_ns as now, process_time_ns as spent
 
@@ -16,6 +15,7 @@ import plumb_check as kernel  # plumb_subject.kernel.check judges one function
 import plumb_layers  # modules of several steps, for plumb_table
 import plumb_table
 import plumb_targets
+from plumb_mistakes import HERE, explained, raised_at
 from plumb_names import DTYPES, Unsupported
 from plumb_values import decoder, encoder
 from plumb_words import Words
@@ -83,6 +83,7 @@ class Adapter(Words):
         return (self.tensor_class,)
 
     def is_tensor(self, v):
+        """Tells whether a value, of any kind, is a tensor."""
         return isinstance(v, self.tensor_class)
 
     def is_module(self, v):
@@ -108,6 +109,7 @@ class Adapter(Words):
         return v
 
     def seed(self, n):
+        """Seeds what the framework draws: it is the same for the same n."""
         self.root.manual_seed(n)
 
     def settle(self):
@@ -115,29 +117,33 @@ class Adapter(Words):
         would be told of another case."""
 
     def memory_format(self, name):
+        """Returns the memory format of a name such as contiguous_format, or raises Unsupported."""
         return self.dtype(name)
 
     def dtype(self, name):
+        """Returns the framework's dtype of a name such as float32 or bool, or raises Unsupported."""
         found = getattr(self.root, name, None)
         if found is None:
             raise Unsupported("%s has no %s" % (self.name, name))
         return found
 
     def dtype_name(self, dtype):
+        """Returns the name of a dtype, such as float32; of what is none, any other text."""
         return str(dtype).rpartition(".")[2]
 
     def device(self, name):
+        """Returns the framework's device of a name such as cpu."""
         return self.root.device(name)
 
     def tensor(self, array, dtype, requires_grad):
-        """Returns a tensor of an array, which it may keep."""
+        """Returns a tensor of an array, which it may keep, in a dtype, by its name."""
         t = self.root.from_numpy(array)
         if dtype == "bfloat16":
             t = t.to(self.dtype(dtype))
         return t.requires_grad_() if requires_grad else t
 
     def array(self, t):
-        """Returns the elements of a tensor."""
+        """Returns the elements of a tensor as an array of its dtype."""
         t = t.detach()
         for lazy in ("resolve_conj", "resolve_neg"):
             t = getattr(t, lazy, lambda: t)()
@@ -219,7 +225,6 @@ class Adapter(Words):
 
 table = plumb_table.load
 GAPS = (Unsupported, NotImplementedError, Warning)  # of a warning, what `unheeded` makes an exception
-HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep  # where the kit and its adapters are
 
 
 # Cases.
@@ -231,7 +236,7 @@ class Run:
 
     def __init__(self, adapter, targets, memory, case):
         self.adapter, self.targets, self.memory, self.case = adapter, targets, memory, case
-        self.values, self.changes, self.modules = [], [], {}  # modules by the index of the constructing call
+        self.env, self.values, self.changes, self.modules = [], [], [], {}  # modules by the index of the constructing call
         self.call = self.elapsed = self.cpu = self.watched = 0
         self.firsts = self.found = None  # gradients of the first and the second order, by the tensor's id
         self.last = None  # the value of the last call, until it is stored
@@ -494,7 +499,7 @@ class Run:
         if self.reply["status"] == "unsupported" and self.adapter.refuses(e):
             self.reply["refused"] = True
         self.reply["class"], self.reply["call"] = type(e).__name__, self.call
-        self.reply["message"] = told(e) + raised_in(type(self.adapter).__module__, e)
+        self.reply["message"] = told(e) + explained(self.adapter, Adapter, self.env, e)
         return self.reply
 
     # Tensors and values.
@@ -525,22 +530,6 @@ class Run:
 def told(e):
     """Returns the message of an exception as it goes into a reply."""
     return COLOURS.sub("", str(e)).strip()[:MESSAGE]
-
-
-def raised_at(e):
-    """Returns the innermost line of Python that raised an exception."""
-    at = e.__traceback__
-    while at.tb_next:
-        at = at.tb_next
-    return at
-
-
-def raised_in(module, e):
-    """Returns, behind a space, the line of an adapter's module that raised an exception, as its mistakes do; "" elsewhere."""
-    at = raised_at(e)
-    if isinstance(e, Unsupported) or at.tb_frame.f_globals.get("__name__") != module:
-        return ""
-    return " (%s.py, line %d)" % (module, at.tb_lineno)
 
 
 def trains(module, name, dtype):

@@ -52,11 +52,11 @@ class Tinygrad(plumb_subject.Adapter):
         wide = dtypes.uint16 if array.dtype == "bfloat16" else DTYPES[array.dtype]
         t = Tensor(array.data, dtype=wide).reshape(array.shape)
         t = t.bitcast(dtypes.bfloat16) if array.dtype == "bfloat16" else t
-        return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype])
+        return t if t.dtype == DTYPES[dtype] else t.cast(DTYPES[dtype]).realize()  # else a later cast may undo this one
 
     def array(self, t):
         t = t.realize() if t.device else t.clone()  # for later calls too, which would compute it otherwise; a constant is on no device
-        raw = t.bitcast(dtypes.uint16) if t.dtype in (dtypes.float16, dtypes.bfloat16) else t  # which memoryview lacks
+        raw = t.bitcast(dtypes.uint16).clone() if t.dtype in (dtypes.float16, dtypes.bfloat16) else t  # which memoryview lacks; views of views are not read
         return plumb_plain.Elements(self.dtype_name(t.dtype), t.shape, bytes(raw.data()))
 
     def cast(self, t, dtype):
@@ -97,6 +97,18 @@ class Tinygrad(plumb_subject.Adapter):
     def affine(self, t, weight, bias):
         t = t if weight is None else t * weight
         return t if bias is None else t + bias
+
+    def normed(self, module, t, weight, bias):
+        """Returns what a module that normalises makes of a tensor, with both of its parameters or none."""
+        if (weight is None) != (bias is None):
+            raise Unsupported("tinygrad scales and shifts, or does neither")
+        module.weight, module.bias = weight, bias
+        return module(t)
+
+    def looked_up(self, index, weight):
+        module = tinygrad.nn.Embedding(0, 0)
+        module.weight = weight
+        return module(self.classes(index, weight.shape[0]))
 
     def of_rank(self, t, n):
         if len(t.shape) != n:

@@ -7,10 +7,15 @@ import plumb_subject
 import MODULE
 from plumb_names import Unsupported
 
+make = MODULE.asarray  # what makes a tensor of an array of numpy
+
+# The kit reads .shape, its sizes, and .dtype of every tensor. A class without them gets
+# them here: MODULE.Array.shape = property(lambda t: t.sizes()).
+
 
 class NAMEAdapter(plumb_subject.Adapter):
     name, version = "NAME", getattr(MODULE, "__version__", "")
-    root, tensor_class = MODULE, type(MODULE.zeros(1))
+    root, tensor_class = MODULE, type(make(numpy.zeros(1)))
     own = functional = True
     # Gradients are programs that Plumb writes of the table's calls. Where the framework
     # differentiates by itself, delete this line and write vjp.
@@ -25,7 +30,7 @@ class NAMEAdapter(plumb_subject.Adapter):
         return isinstance(v, (self.tensor_class, numpy.generic))
 
     def tensor(self, array, dtype, requires_grad):
-        return MODULE.asarray(array, dtype=self.dtype(dtype))
+        return make(array, dtype=self.dtype(dtype))
 
     def array(self, t):
         return numpy.asarray(t)
@@ -43,7 +48,7 @@ class NAMEAdapter(plumb_subject.Adapter):
         return t.astype(self.dtype(dtype))
 
     def of_dtype(self, v, dtype):
-        return MODULE.asarray(v, dtype=dtype)
+        return make(v, dtype=dtype)
 
     def device(self, name):
         return name

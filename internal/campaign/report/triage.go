@@ -213,7 +213,11 @@ func (c *Cluster) text(w io.Writer) {
 		}
 		causes = append(causes, fmt.Sprintf("%d × %s", cause.Count, cause.Cause))
 	}
-	fmt.Fprintf(w, "  %s, %s: %d of %s fail: %s\n", c.Candidate, c.Operator, c.Failed, plural(c.Judged, "judged case"), strings.Join(causes, ", "))
+	illegal := ""
+	if n := c.findings() - c.Failed; n > 0 {
+		illegal = ", and " + plural(n, "illegal case")
+	}
+	fmt.Fprintf(w, "  %s, %s: %d of %s fail%s: %s\n", c.Candidate, c.Operator, c.Failed, plural(c.Judged, "judged case"), illegal, strings.Join(causes, ", "))
 	if c.DTypes {
 		fmt.Fprintln(w, "    every one fails by its dtype alone: the framework's own choice, or a cast that the table lacks")
 	}

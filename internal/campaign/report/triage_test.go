@@ -41,6 +41,7 @@ func TestTriage(t *testing.T) {
 	add("jax", "ops::abs[int64]", 1, fine)
 	add("jax", "ops::neg[float32]", 2, wrong) // too few
 	add("native", "ops::relu[float32]", 3, wrong)
+	add("jax", "ops::neg[illegal]", 2, wrong)
 	add("jax", "s.py::test_a", 4, at("torch.exp"), "torch.exp", "torch.log")
 	add("jax", "s.py::test_b", 4, at("torch.log"), "torch.log")
 	add("jax", "s.py::test_c", 1, fine, "Tensor.log")
@@ -75,6 +76,9 @@ func TestTriage(t *testing.T) {
     every one fails: the adapter's table is likely wrong
 `
 	if !strings.HasPrefix(b.String(), want) {
+		t.Error(b.String())
+	}
+	if !strings.Contains(b.String(), "  jax, neg: 2 of 2 judged cases fail, and 2 illegal cases: 4 × value") {
 		t.Error(b.String())
 	}
 	if !strings.Contains(b.String(), "  jax, sort: 3 of 3 judged cases fail: 3 × dtype\n    every one fails by its dtype alone") {

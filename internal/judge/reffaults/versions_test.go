@@ -139,3 +139,24 @@ func TestVersionsKnowTheirCases(t *testing.T) {
 		}
 	}
 }
+
+// TestSoftshrinkOfNaN: either side of the change of 2.9 has its row, of which one alone holds for a version.
+func TestSoftshrinkOfNaN(t *testing.T) {
+	p, err := program.Parse("case.py", program.Header+"\ncase(\"case.py::case\", seed=1)\nx = tensor((2,), torch.float32, [float(\"nan\"), 1.0])\ny = torch.nn.functional.softshrink(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"1.13.1": "NaN becomes 0; later it stays NaN", "2.8.0": "NaN becomes 0; later it stays NaN",
+		"2.9.1": "NaN stays NaN; before, it is 0", "2.15.0": "NaN stays NaN; before, it is 0"} {
+		var reasons []string
+		for _, f := range Faults {
+			v, err := verdict.ParseVersions(f.Reference)
+			if err == nil && v.Has("torch "+version) && f.Target == "softshrink" && f.Rule == compare.NonFinite && slices.Contains(f.Kinds, verdict.Kind(backend.PartValue)) && f.When(p) {
+				reasons = append(reasons, f.Reason)
+			}
+		}
+		if !slices.Equal(reasons, []string{want}) {
+			t.Errorf("%s: %q, want %q", version, reasons, want)
+		}
+	}
+}
