@@ -111,7 +111,8 @@ class Follower(Recorder):
 
 def follow(into):
     """Has every thread that Python starts write the operators that it runs to a list, and nobody switch the
-    record off: a mode of dispatch is one of the thread that enters it."""
+    record off but PyTorch's fake tensors, which compute nothing: a mode of dispatch is one of the thread that
+    enters it."""
     begin = threading.Thread._bootstrap_inner
 
     def followed(self):
@@ -120,8 +121,11 @@ def follow(into):
 
     threading.Thread._bootstrap_inner = followed
     OWN.add(followed.__code__)
-    if hasattr(torch._C, "_DisableTorchDispatch"):
-        torch._C._DisableTorchDispatch = contextlib.nullcontext
+    disable = getattr(torch._C, "_DisableTorchDispatch", None)
+    if disable:
+        fakes = getattr(sys.modules.get("torch._subclasses.fake_tensor"), "in_kernel_invocation_manager", None)
+        shapes = getattr(getattr(fakes, "__wrapped__", None), "__code__", None)
+        torch._C._DisableTorchDispatch = lambda: disable() if getframe(1).f_code is shapes else contextlib.nullcontext()
 
 
 def warm():
