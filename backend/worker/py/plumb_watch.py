@@ -64,6 +64,9 @@ SEEN = 2048  # functions of a graph of gradients that are looked at
 ENDINGS = (SystemExit, KeyboardInterrupt, GeneratorExit)  # by which a harness ends that catches Exception
 
 
+ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) if hasattr(torch._C, "DispatchKeySet") else None
+
+
 class Recorder(TorchDispatchMode):
     def __init__(self):
         super().__init__()
@@ -72,6 +75,9 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, f, types, args=(), kwargs=None):
         name = getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f)
         self.names.append(name)
+        if "::" in name and not name.startswith(("aten::", "prim")) and hasattr(f, "redispatch"):  # PyTorch has the mode off in it
+            with self:
+                return f.redispatch(ON_CPU, *args, **(kwargs or {}))
         v = f(*args, **(kwargs or {}))
         if computes(name):
             self.elements += CALL + sum(t.numel() for t in tensors(v))

@@ -34,3 +34,10 @@ def hidden(x):
 
 seen = plumb_watch.recorded(lambda: hidden(torch.ones(2)))[1] if hasattr(torch._C, "_DisableTorchDispatch") else ["aten::exp"]
 assert "aten::exp" in seen, seen
+
+# What a registered operator runs is seen.
+library = torch.library.Library("plumbforms", "DEF")
+library.define("outer(Tensor x) -> Tensor")
+library.impl("outer", lambda x: torch.exp(x) + 1, "CPU")
+seen = plumb_watch.recorded(lambda: torch.ops.plumbforms.outer(torch.ones(2)))[1]
+assert {"plumbforms::outer", "aten::exp", "aten::add"} <= set(seen) or torch.__version__ < "2", seen
