@@ -36,6 +36,12 @@ func TestSizesOfFunctionsInC(t *testing.T) {
 	runKernels(t, "declared.py", "torch")
 }
 
+// TestFormsOfKernels: parameters of functions in C++ and of registered operators, and what may
+// switch the record of operators off.
+func TestFormsOfKernels(t *testing.T) {
+	runKernels(t, "forms.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {

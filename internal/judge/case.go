@@ -17,6 +17,8 @@ type Case struct {
 	Reference, Candidate *backend.Outcome
 	// Policy is what this case is judged by; it may be changed.
 	Policy verdict.Policy
+	// Near says, of a case of Choosing, that a decision follows from roundings.
+	Near bool
 
 	rounding *caseRounding
 }
@@ -35,12 +37,13 @@ func (j *Judge) Case(job *backend.Job, ref, cand *backend.Outcome) *Case {
 type Choice = rounding.Choice
 
 // Choosing returns the case of a reference that takes elements by their order where choose
-// says, as computed in float64; nil where that cannot be told.
+// says, as computed in float64; nil where that cannot be told. An integer by which a decision
+// that is near may differ is the candidate's.
 func (j *Judge) Choosing(job *backend.Job, ref, cand *backend.Outcome, choose func(*Choice)) *Case {
 	if j.rounding == nil || !j.fits(need(ref)) {
 		return nil
 	}
-	b := j.rounding.Choosing(job, true, choose)
+	b, near := j.rounding.Choosing(job, true, choose)
 	if b == nil {
 		return nil
 	}
@@ -52,9 +55,14 @@ func (j *Judge) Choosing(job *backend.Job, ref, cand *backend.Outcome, choose fu
 		if exact == nil || !slices.Equal(exact.Value.Shape(), t.Shape()) {
 			return t
 		}
-		return exact.Value.Convert(t.DType())
+		value := exact.Value.Convert(t.DType())
+		if at.Part == backend.PartValue && !t.DType().IsDifferentiable() && exact.Error != nil {
+			exact.Adopt(value, verdict.At(cand, verdict.Where{Part: at.Part, Call: at.Call, Path: path}), rounding.Near)
+		}
+		return value
 	})
 	c := j.Case(job, own, cand)
+	c.Near = near
 	c.rounding.bounds = remembered{b, true}
 	return c
 }

@@ -17,7 +17,8 @@ type choosers struct {
 	job    *backend.Job
 	free   bool // which of equal elements they take is their own
 	made   []*judge.Choice
-	left   int // how often the case may be judged by other choices
+	decide bool // what it computes follows from decisions that are near
+	left   int  // how often the case may be judged by other choices
 	narrow map[*judge.Choice][]float64
 }
 
@@ -32,7 +33,7 @@ func (s *Session) choosers(r *result) *choosers {
 		return nil
 	}
 	c := &choosers{Session: s, of: r, job: backend.NewJob(r.program), free: r.choosesFreely(), left: tried, narrow: map[*judge.Choice][]float64{}}
-	if c.choose(nil) == nil || len(c.made) == 0 {
+	if c.choose(nil) == nil || len(c.made) == 0 && !c.decide {
 		return nil
 	}
 	return c
@@ -53,6 +54,7 @@ func (c *choosers) choose(places map[int][]int) *result {
 	if judged == nil {
 		return nil
 	}
+	c.decide = judged.Near
 	own := *c.of
 	own.ref, own.verdict, own.chosen = judged.Reference, judged.Verdict(nil), true
 	return &own

@@ -68,6 +68,15 @@ func (s *Session) holdAll(ctx context.Context, h *host) ([]*result, error) {
 		if r == nil {
 			continue
 		}
+		if s.told.Destination {
+			out, err := s.results(r.Case)
+			if err == nil {
+				err = h.ask(ctx, map[string]any{"prepare": map[string]any{"out": out}}, &struct{}{})
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		if err := timed(ctx, h, map[string]any{"hold": len(held)}, nil); err != nil {
 			return nil, err
 		}

@@ -177,7 +177,10 @@ func (o *Options) reference(form string) (*Source, error) {
 		}
 		return nil, nil
 	}
-	src := &Source{Form: "problem", Name: name, Imports: o.Imports}
+	src := &Source{Form: "problem", Name: name}
+	if o.Op == "" { // else they bring the kernel, whose code runs in no other process
+		src.Imports = o.Imports
+	}
 	if named {
 		src.Form = "function"
 	}

@@ -100,7 +100,7 @@ func (f *repro) traits() {
 	if err != nil || !strings.HasSuffix(c.File, ".py") {
 		source = nil
 	}
-	f.Triton, f.CUDA = bytes.Contains(source, []byte("triton")), bytes.Contains(source, []byte("cuda"))
+	f.Triton, f.CUDA = bytes.Contains(source, []byte("triton")) || f.r.seen.Launches > 0, bytes.Contains(source, []byte("cuda"))
 	f.Load = strings.HasSuffix(c.File, ".py")
 	f.Problem = c.Form == "problem"
 	for _, p := range f.r.problems {
@@ -166,6 +166,9 @@ func ints(all []int) string {
 // calls writes how both functions are reached and called.
 func (f *repro) calls() error {
 	c, call := f.s.cfg, &f.r.program.Calls[0]
+	if folder, err := os.Getwd(); err == nil && c.Kernel.Form == "operator" {
+		f.Setup = append(f.Setup, fmt.Sprintf("sys.path.append(%q)", folder))
+	}
 	for _, name := range c.Kernel.Imports {
 		f.Setup = append(f.Setup, fmt.Sprintf("importlib.import_module(%q)", name))
 	}

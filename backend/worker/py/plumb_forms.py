@@ -3,7 +3,9 @@ function of a library in C. Each is loaded to a Kernel."""
 
 import ast
 import ctypes
+import glob
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -18,13 +20,35 @@ OUTPUTS = ("out", "output", "outputs", "result", "y", "dst", "dest")  # names of
 NAME_OF = {getattr(torch, name): name for name in DTYPES}
 
 
-def layer(spec, watch):
+def places(spec):
+    """Returns the files of what is judged, its own first: those of the modules that bring an operator, which
+    lie in the working folder too, as those of python -m do."""
+    if spec["form"] != "operator":
+        return [spec["file"]]
+    if spec["role"] == "reference":
+        return []
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    found = []
+    for name in spec.get("imports") or [spec["name"].split(".")[0]]:
+        name = name.split(".")[0]
+        module = importlib.util.find_spec(name) if name != "torch" else None
+        for folder in module and module.submodule_search_locations or ():
+            found += glob.glob(os.path.join(folder, "**", "*.py"), recursive=True)
+        if module and module.origin and module.origin.endswith(".py"):
+            found.insert(0, module.origin)
+    return found
+
+
+def layer(files, watch):
     """Brings Triton up on the CPU for a candidate that names it, and a device for one that names CUDA."""
-    try:
-        with open(spec["file"], encoding="utf-8") as f:
-            source = f.read()
-    except (OSError, UnicodeDecodeError):
-        source = " ".join(spec.get("imports") or ())
+    source = ""
+    for file in files:
+        try:
+            with open(file, encoding="utf-8") as f:
+                source += f.read()
+        except (OSError, UnicodeDecodeError):
+            pass
     found = None
     if "triton" in source and importlib.util.find_spec("triton"):
         found = plumb_triton.install(watch)
@@ -56,7 +80,32 @@ def on_cpu(source, path):
     return compile(ast.fix_missing_locations(OnCPU().visit(ast.parse(source, path))), path, "exec")
 
 
+class Moving(importlib.machinery.SourceFileLoader):
+    """Loads a module's source with its tensors on the CPU."""
+
+    def source_to_code(self, data, path, **options):
+        return on_cpu(data.decode("utf-8"), path) if b"cuda" in data else super().source_to_code(data, path)
+
+    def path_stats(self, path):
+        raise OSError  # what is kept compiled has not been moved
+
+
+class Finder:
+    """Finds the modules whose files are what is judged."""
+
+    def __init__(self, files):
+        self.files = set(files)
+
+    def find_spec(self, name, path=None, target=None):
+        found = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if found is None or found.origin not in self.files:
+            return None
+        return importlib.util.spec_from_file_location(name, found.origin, loader=Moving(name, found.origin), submodule_search_locations=found.submodule_search_locations)
+
+
 def load(spec):
+    if spec["form"] == "operator":
+        sys.meta_path.insert(0, Finder(places(spec)))
     for module in spec.get("imports") or ():
         importlib.import_module(module)
     return FORMS[spec["form"]](spec)
@@ -124,7 +173,7 @@ class Kernel:
 
     def bind(self, args, kwargs):
         """Returns the kernel's own arguments for those of the reference's call."""
-        given = dict(zip(self.reference, args), **kwargs) if self.reference else None
+        given = dict(zip((r for r in self.reference if r not in kwargs), args), **kwargs) if self.reference else None
         if given is None:
             return args, kwargs
         pos, kws, positional = [], {}, True
@@ -150,6 +199,12 @@ class Kernel:
 
 def parameters(f):
     """Lists a function's parameters; None where it tells of none, as one in C or of *args does."""
+    schema = schema_of(f)
+    if schema is not None:
+        return [{"name": a.name, "required": not a.has_default_value(), "keyword": a.kwarg_only, "default": repr(a.default_value) if a.has_default_value() else ""}
+                for a in schema.arguments]
+    if type(getattr(f, "__self__", None)).__name__.startswith(("PyCapsule", "pybind11")):
+        return bound(f.__doc__ or "")
     try:
         found = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
@@ -160,6 +215,34 @@ def parameters(f):
     return [{"name": p.name, "required": p.default is kinds.empty, "keyword": p.kind is kinds.KEYWORD_ONLY,
              "default": repr(p.default) if p.default is not kinds.empty else ""}
             for p in found if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
+
+
+def bound(told):
+    """Returns the parameters of a function of pybind11's, which tells of them in its first line; None for several in one."""
+    inside, depth, parts = re.match(r"\w+\((.*)\)( ->|$)", told.split("\n")[0]), 0, [""]
+    for c in inside.group(1) if inside else ():
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += c
+    found, keyword = [], False
+    for part in map(str.strip, parts):
+        if part == "*":
+            keyword = True
+        elif ":" in part:
+            default = part.partition(" = ")[2]
+            found.append({"name": part.partition(":")[0], "required": not default, "keyword": keyword, "default": default})
+    return found or None
+
+
+def schema_of(f):
+    """Returns what a registered operator is declared as; None for other functions."""
+    f = getattr(f, "_opoverload", f)  # of torch.library.custom_op
+    if isinstance(f, torch._ops.OpOverloadPacket):
+        names = f.overloads()
+        f = getattr(f, "default" if "default" in names else names[0])
+    return f._schema if isinstance(f, torch._ops.OpOverload) else None
 
 
 def function(spec):

@@ -73,7 +73,8 @@ class Subject:
 
     def __init__(self):
         self.kernel = None
-        self.room, self.watch, self.timing = Room(), Watch(SPEC["file"]), Timing(threads_of)
+        self.files = plumb_forms.places(SPEC)
+        self.room, self.watch, self.timing = Room(), Watch(self.files[0] if self.files else ""), Timing(threads_of)
         self.cotangents = ""  # how they lie in memory
         self.timed = None  # the timed call whose result is that of the next one
         self.recording = True  # the operators of a reference's call, which takes as long again
@@ -91,7 +92,7 @@ class Subject:
         if self.kernel is None:
             try:
                 if ON_TRIAL:
-                    self.watch.layer = plumb_forms.layer(SPEC, self.watch)
+                    self.watch.layer = plumb_forms.layer(self.files, self.watch)
                 before = self.watch.imports()
                 self.kernel = plumb_forms.load(SPEC)
                 if ON_TRIAL:
@@ -185,8 +186,8 @@ class Subject:
             return {"lacks": "torch %s has no torch.library.opcheck" % torch.__version__}
         failed = []
         for k, gradients in told["calls"]:
-            _, args, kwargs = self.timing.held[k]
-            args, kwargs = leaves(args, gradients), leaves(kwargs, gradients)
+            out, args, kwargs = self.timing.held[k]
+            args, kwargs = [*map(torch.zeros_like, out), *leaves(args, gradients)], leaves(kwargs, gradients)
             try:
                 found = torch.library.opcheck(self.kernel.f, tuple(args), kwargs, raise_exception=False)
             except Exception as e:

@@ -64,6 +64,9 @@ SEEN = 2048  # functions of a graph of gradients that are looked at
 ENDINGS = (SystemExit, KeyboardInterrupt, GeneratorExit)  # by which a harness ends that catches Exception
 
 
+ON_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) if hasattr(torch._C, "DispatchKeySet") else None
+
+
 class Recorder(TorchDispatchMode):
     def __init__(self):
         super().__init__()
@@ -72,6 +75,9 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, f, types, args=(), kwargs=None):
         name = getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f)
         self.names.append(name)
+        if "::" in name and not name.startswith(("aten::", "prim")) and hasattr(f, "redispatch"):  # PyTorch has the mode off in it
+            with self:
+                return f.redispatch(ON_CPU, *args, **(kwargs or {}))
         v = f(*args, **(kwargs or {}))
         if computes(name):
             self.elements += CALL + sum(t.numel() for t in tensors(v))
@@ -111,7 +117,8 @@ class Follower(Recorder):
 
 def follow(into):
     """Has every thread that Python starts write the operators that it runs to a list, and nobody switch the
-    record off: a mode of dispatch is one of the thread that enters it."""
+    record off but PyTorch's fake tensors, which compute nothing: a mode of dispatch is one of the thread that
+    enters it."""
     begin = threading.Thread._bootstrap_inner
 
     def followed(self):
@@ -120,8 +127,11 @@ def follow(into):
 
     threading.Thread._bootstrap_inner = followed
     OWN.add(followed.__code__)
-    if hasattr(torch._C, "_DisableTorchDispatch"):
-        torch._C._DisableTorchDispatch = contextlib.nullcontext
+    disable = getattr(torch._C, "_DisableTorchDispatch", None)
+    if disable:
+        fakes = getattr(sys.modules.get("torch._subclasses.fake_tensor"), "in_kernel_invocation_manager", None)
+        shapes = getattr(getattr(fakes, "__wrapped__", None), "__code__", None)
+        torch._C._DisableTorchDispatch = lambda: disable() if getframe(1).f_code is shapes else contextlib.nullcontext()
 
 
 def warm():

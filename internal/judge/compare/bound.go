@@ -15,7 +15,7 @@ import (
 // order of the sums, |computed − exact| ≤ u·Error element by element, u the unit
 // roundoff of the dtype or, where that is coarser, Unit. Tensors are contiguous and in float64 or complex128.
 //
-// K additions of one sum count as min(K, 2√K) roundings: rounding errors
+// K additions of one sum count as min(K, 2√K) roundings, of D different terms as min(K, 2K/√D): rounding errors
 // uniform in ±u make the error of a sequential sum of K terms of one sign, which
 // is the worst case, a random walk of standard deviation √K/3·u·Σ|terms|, so
 // 2√K is six of them. The growth by √K is that of Higham and Mary, "A New
@@ -36,6 +36,19 @@ type Bound struct {
 	// Elementwise says, of a bound that is outlined only, that it will have Error
 	// and no Terms.
 	Elementwise bool
+}
+
+// Adopt puts elements of got in the places of those that are no further from them than so many
+// times the error.
+func (b *Bound) Adopt(into, got *tensor.Tensor, times float64) {
+	if got == nil || got.DType() != into.DType() || !slices.Equal(got.Shape(), into.Shape()) {
+		return
+	}
+	for i := range into.Len() {
+		if v := got.At(i); cmplx.Abs(v-into.At(i)) <= times*b.Unit*b.Error.Float(i)*(1+0x1p-20) {
+			into.Set(i, v)
+		}
+	}
 }
 
 // otherFormula is how many times the error another way of writing a function

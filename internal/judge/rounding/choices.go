@@ -23,14 +23,16 @@ type Choice struct {
 
 // Choosing returns the bounds of a program whose calls that take elements by their order take
 // them where choose says; nil where what one chooses from has no bounds, or the program fails.
-func (a *Analysis) Choosing(job *backend.Job, gradients bool, choose func(*Choice)) *compare.Bounds {
+// What follows from a comparison or a jump that is near has the other side in its bounds, and
+// near says that there is any.
+func (a *Analysis) Choosing(job *backend.Job, gradients bool, choose func(*Choice)) (bounds *compare.Bounds, near bool) {
 	s := newSession(a.table, roundoff(job))
 	s.choose = choose
 	out := a.run(s, job, gradients)
 	if out.Status != backend.OK || s.unsure {
-		return nil
+		return nil, false
 	}
-	return s.collect(job.Program, out)
+	return s.collect(job.Program, out), s.near
 }
 
 // placesOf is which result of an operator has places in its first argument, along a dimension

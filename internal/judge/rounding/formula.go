@@ -40,7 +40,7 @@ func (c *applied) stated() []*state {
 		Unit:     c.unit,
 		Error:    func(p op.TensorArg) *tensor.Tensor { return c.of(c.call.Args.Value(p)).err },
 		Integral: func(p op.TensorArg) bool { st := c.of(c.call.Args.Value(p)); return st.integral && st.err == nil },
-		Sum:      c.sumRoundings,
+		Sum:      func(terms int) float64 { return c.sumRoundings(terms, c.distinct(terms)) },
 		ULP:      func(limit float64) float64 { return max(1, c.limit(limit)) },
 	}
 	for _, v := range c.out {

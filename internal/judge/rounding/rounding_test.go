@@ -222,9 +222,38 @@ func TestBoundsOfSumsInPlace(t *testing.T) {
 			}
 		}
 	}
-	for call, want := range map[string]float64{"torch.scatter(z, 0, i, x, reduce=\"multiply\")": 66, "torch.sum(x)": 1 + 16*0x1p-16} {
+	for call, want := range map[string]float64{"torch.scatter(z, 0, i, x, reduce=\"multiply\")": 66, "torch.sum(x)": 1 + 64*0x1p-16} {
 		if b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, inputs+"y = "+call+"\n")), true).Values[0].Bound; b == nil || b.Count != want {
 			t.Errorf("%s: the bound is %+v, want one of %v roundings", call, b, want)
+		}
+	}
+}
+
+// TestSumsOfEqualTerms: the roundings of equal terms are equal while the sum is of one order of
+// magnitude, and add up; those of different ones do not.
+func TestSumsOfEqualTerms(t *testing.T) {
+	const n = 1 << 17
+	sum := float32(0)
+	for range n {
+		sum += 0.1
+	}
+	for _, c := range []struct {
+		what, calls string
+		equal       bool
+	}{
+		{"equal", "x = tensor((131072,), torch.float32, constant(0.1))\ny = torch.sum(x)\n", true},
+		{"equal in each row", "x = tensor((2, 65536), torch.float32, uniform(1.0, 2.0, key=7), strides=(1, 0))\ny = torch.sum(x)\n", true},
+		{"different", "x = tensor((131072,), torch.float32, uniform(0.0, 0.2, key=7))\ny = torch.sum(x)\n", false},
+		{"equal by others", "x = tensor((1, 131072), torch.float32, constant(0.1))\nw = tensor((131072, 1), torch.float32, uniform(0.0, 1.0, key=7))\ny = torch.matmul(x, w)\n", false},
+	} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, c.calls)), false).Values[0].Bound
+		if got := b.Count > 2*math.Sqrt(n)+2; got != c.equal {
+			t.Errorf("%s: %v roundings of a sum", c.what, b.Count)
+		}
+		if off := math.Abs(float64(sum) - b.Value.Float(0)); c.what == "equal" && !(off <= b.Unit*b.Error.Float(0)) {
+			t.Errorf("%s: a sum in order is off by %v, the bound is %v", c.what, off, b.Unit*b.Error.Float(0))
+		} else if c.what == "equal" && off <= 2*math.Sqrt(n)*b.Unit*b.Value.Float(0) {
+			t.Errorf("a sum in order is off by %v, as if its roundings were independent", off)
 		}
 	}
 }

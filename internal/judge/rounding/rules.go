@@ -21,6 +21,8 @@ var rules []rule
 func init() { // some rules apply rules again, to formulas
 	rules = []rule{
 		{"unknown operands", func(c *applied) bool { return c.unknown }, func(*applied) []*state { return nil }},
+		{"uncertain operands", (*applied).uncertain, (*applied).either},
+		{"near decision", (*applied).decides, (*applied).jumps},
 		{"exact", (*applied).staysExact, (*applied).exactResults},
 		{"decision", func(c *applied) bool { return !anyDifferentiable(c.out) }, (*applied).decision},
 		{"stated by the operator", func(c *applied) bool { return c.call.Def.Errors != nil }, (*applied).stated},

@@ -36,6 +36,7 @@ type errorSession struct {
 	poles  map[*tensor.Tensor]bool     // results whose gradient is infinite or NaN
 	own    map[op.Value]*tensor.Tensor // gradients that no other value shares
 	choose func(*Choice)               // nil: nobody asks
+	near   bool                        // a decision follows from roundings
 	unsure bool                        // it was not asked about one, for want of bounds
 }
 

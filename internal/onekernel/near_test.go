@@ -1,0 +1,47 @@
+package onekernel
+
+import (
+	"cmp"
+	"testing"
+
+	"plumb/tensor"
+)
+
+// TestNearDecisions: what a comparison or a jump decides from computed numbers may come out the
+// other way within their rounding errors, and so may what follows; nothing
+// further, and no decision on numbers that are exact.
+func TestNearDecisions(t *testing.T) {
+	one := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...)} }
+	whole := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...).Convert(tensor.I8)} }
+	yes := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...).Convert(tensor.Bool)} }
+	x := []float64{1.5 + 0x1p-23, 1, 2}
+	const third = "d = torch.div(x0, 3.0)\n"
+	const byte8 = third + "r = torch.round(d)\nc = torch.clamp(r, -128, 127)\nq = c.to(dtype=torch.int8)\n"
+	for _, c := range []struct {
+		what, calls, result string
+		want, got           []*tensor.Tensor
+		wrong               bool
+		x                   float64 // the first element, if another one
+	}{
+		{"rounded the other way", third + "y = torch.round(d)\n", "y", one(1, 0, 1), one(0, 0, 1), false, 0},
+		{"rounded down one more", third + "y = torch.round(d)\n", "y", one(1, 0, 1), one(-1, 0, 1), true, 0},
+		{"not rounded where that is far", third + "y = torch.round(d)\n", "y", one(1, 0, 1), one(1, 1, 1), true, 0},
+		{"an integer the other way", byte8, "q", whole(1, 0, 1), whole(0, 0, 1), false, 0},
+		{"an integer that is far", byte8, "q", whole(1, 0, 1), whole(1, 0, 0), true, 0},
+		{"an integer of two more", byte8, "q", whole(1, 0, 1), whole(3, 0, 1), true, 0},
+		{"dequantised", byte8 + "f = q.to(dtype=torch.float32)\ny = torch.mul(f, x1)\n", "y", one(10, 0, 30), one(0, 0, 30), false, 0},
+		{"dequantised by another scale", byte8 + "f = q.to(dtype=torch.float32)\ny = torch.mul(f, x1)\n", "y", one(10, 0, 30), one(-5, 0, 30), true, 0},
+		{"a comparison", third + "y = torch.gt(d, 0.5)\n", "y", yes(1, 0, 1), yes(0, 0, 1), false, 0},
+		{"a comparison that is far", third + "y = torch.gt(d, 0.5)\n", "y", yes(1, 0, 1), yes(1, 1, 1), true, 0},
+		{"what a comparison selects", third + "m = torch.gt(d, 0.5)\nn = torch.logical_not(m)\ny = torch.where(n, x1, d)\n", "y", one(0.5, 20, 2./3), one(10, 20, 2./3), false, 0},
+		{"further than either", third + "m = torch.gt(d, 0.5)\nn = torch.logical_not(m)\ny = torch.where(n, x1, d)\n", "y", one(0.5, 20, 2./3), one(-10, 20, 2./3), true, 0},
+		{"an argument compared", "m = torch.gt(x0, 1.5)\ny = torch.where(m, x1, x0)\n", "y", one(1.5, 1, 30), one(10, 1, 30), true, 0},
+		{"a half that is exact, up", third + "y = torch.round(d)\n", "y", one(0, 0, 1), one(1, 0, 1), true, 1.5},
+		{"what equals a threshold", third + "y = torch.gt(d, 0.5)\n", "y", yes(0, 0, 1), yes(1, 0, 1), true, 1.5},
+	} {
+		s, r := chosenBy(t, c.calls, append([]float64{cmp.Or(c.x, x[0])}, x[1:]...), []string{c.result}, c.want, c.got)
+		if got := s.wrong(r); got != c.wrong {
+			t.Errorf("%s: wrong %v, want %v (%s)", c.what, got, c.wrong, r.verdict.Reason)
+		}
+	}
+}
