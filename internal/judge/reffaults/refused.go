@@ -216,6 +216,14 @@ raises(lambda: torch.bilinear(one, one, torch.ones(1, 1, 1), one.bool()), "Runti
 	ending(backend.OK, refusals("torch >=2.9", "dist", illegal,
 		"an order that is True or False is taken; before, it is refused",
 		`accepts(lambda: torch.ones(2).dist(torch.zeros(2), False))`)),
+	ending(backend.Raised, refusals("torch >=2.9", "linear", illegal,
+		"beside a vector, a bias of another dtype is refused; before, it is taken",
+		`raises(lambda: F.linear(torch.ones(1), torch.ones(1, 1), torch.ones(1).long()), "RuntimeError", "same dtype")`)),
+	ending(backend.Raised, refusals("torch", "conv2d", severalLayouts,
+		"a weight of one row that is in channels-last but for the stride of that row, which counts for nothing, has no gradient beside an image in channels-last",
+		`def strided(*strides): return torch.empty_strided((1, 2, 1, 2), strides).fill_(1)
+y = F.conv2d(strided(4, 1, 4, 2), strided(4, 1, 1, 2).requires_grad_())
+raises(lambda: y.sum().backward(), "RuntimeError", "grad_weight must be contiguous")`)),
 	refusals("torch", "amax amin aminmax", illegal,
 		"a tensor of more than 64 dimensions is refused",
 		`raises(lambda: torch.ones([1] * 65).TARGET(dim=-1), "RuntimeError", "64 dims")`))
@@ -245,6 +253,11 @@ func halfInput(p *program.Program) bool {
 
 func byteMask(p *program.Program) bool {
 	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.U8 })
+}
+
+// severalLayouts reports an image and a weight that both have strides of their own.
+func severalLayouts(p *program.Program) bool {
+	return len(p.Inputs) > 1 && p.Inputs[0].Strides != nil && p.Inputs[1].Strides != nil
 }
 
 // severalTypes reports inputs of more than one dtype.

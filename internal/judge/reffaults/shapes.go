@@ -58,7 +58,7 @@ any(spoiled() for _ in range(500))`,
 	Target:    "conv2d",
 	Kinds:     grads,
 	When: func(p *program.Program) bool {
-		return len(p.Inputs) > 1 && first(p).Strides != nil && p.Inputs[1].Strides != nil && (first(p).DType == tensor.F64 || first(p).DType == tensor.C128)
+		return severalLayouts(p) && (first(p).DType == tensor.F64 || first(p).DType == tensor.C128)
 	},
 	Reason: "the weight gradient of a grouped convolution in float64 or complex128, input and weight in channels-last, takes the gradient of one group for that of another",
 	Proof: `def wrong(dtype):
