@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,26 @@ func TestKernels(t *testing.T) {
 	}
 	for what, n := range lacking {
 		t.Logf("%d entries are left out, for no Python here has %s", n, what)
+	}
+}
+
+// TestKernelsAreOfOneName: a later function of the same name would be another reference.
+func TestKernelsAreOfOneName(t *testing.T) {
+	defined := regexp.MustCompile(`(?m)^(?:def|class) (\w+)`)
+	for _, folder := range kernelFolders {
+		files, err := filepath.Glob(filepath.Join(folder, "*.py"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(folder, err)
+		}
+		for _, file := range files {
+			seen := map[string]bool{}
+			for _, m := range defined.FindAllStringSubmatch(readFile(t, file), -1) {
+				if seen[m[1]] {
+					t.Errorf("%s defines %s twice", file, m[1])
+				}
+				seen[m[1]] = true
+			}
+		}
 	}
 }
 

@@ -80,6 +80,6 @@ def contrastive(a, b):
 def smooth_ce(x, t): return F.cross_entropy(x, t, label_smoothing=0.1)
 
 
-def geglu(x):
+def geglu_halves(x):
     a, b = x.chunk(2, -1)
     return (a.float() * F.gelu(b.float())).to(x.dtype)
