@@ -403,6 +403,7 @@ var unsignedZero = slices.Concat(each([]string{"i1", "i1e"}, func(target string)
 		Kinds:     []verdict.Kind{verdict.Kind(backend.PartValue)},
 		Rule:      compare.NonFinite,
 		When:      complexInput,
+		Shows:     func(v complex128) bool { return real(v) == 0 || imag(v) == 0 },
 		Reason:    "the vectorised kernel subtracts complex numbers from 0, which leaves +0 as it is; the plain one that completes it gives -0, as of real numbers",
 		Proof:     of(target, `not torch.view_as_real(torch.zeros(64, dtype=torch.complex64).TARGET()).signbit().any()`),
 	}

@@ -73,7 +73,7 @@ type(raised(lambda: F.TARGET(x, x.long(), [-7] * n))) is RuntimeError`),
 	refusals("torch <2.9", "embedding", illegal,
 		"of a row without elements there are norms of all orders for max_norm, later none of a negative or infinite one",
 		`accepts(lambda: F.embedding(torch.zeros(1).long(), torch.zeros(1, 0), max_norm=1., norm_type=float("inf")))`),
-	ending(backend.Raised, refusals("torch <2.9", "layer_norm group_norm", halfInput,
+	ending(backend.Raised, refusals("torch <2.9", "layer_norm group_norm", mixedNorm,
 		"beside an input of a half type, a weight and a bias of float32 are refused, later taken",
 		`x = torch.ones(1, 2, dtype=torch.bfloat16)
 raises(lambda: F.TARGET(x, 1 if "group" in "TARGET" else (2,), torch.ones(2)), "RuntimeError", "expected scalar type")`)),
@@ -185,7 +185,7 @@ raises(lambda: F.scaled_dot_product_attention(q, k, k, torch.ones(1, 1, 2)), "Ru
 	refusals("torch >=2.15", "rms_norm", illegal,
 		"an input of fewer dimensions than normalized_shape is a ValueError; before, a RuntimeError",
 		`type(raised(lambda: F.rms_norm(torch.ones(()), (3,)))) is ValueError`),
-	ending(backend.Raised, refusals("torch >=2.9", "layer_norm group_norm", halfInput,
+	ending(backend.Raised, refusals("torch >=2.9", "layer_norm group_norm", mixedBias,
 		"the gradient of a bias of float32, beside an input of a half type and without a weight, is refused by its kernel",
 		`b = torch.ones(2, requires_grad=True)
 y = F.TARGET(torch.ones(1, 2, dtype=torch.bfloat16), 1 if "group" in "TARGET" else (2,), None, b)
@@ -199,7 +199,7 @@ raises(lambda: y.backward(y.detach()), "RuntimeError")`)),
 	refusals("torch >=2.15", "view_as_complex isposinf isneginf", illegal,
 		"complex numbers are refused by a TypeError; before, by a RuntimeError",
 		`type(raised(lambda: torch.TARGET(torch.zeros(2, dtype=torch.complex64)))) is TypeError`),
-	ending(backend.Raised, refusals("torch >=2.9", "index_reduce index_reduce_", halfInput,
+	ending(backend.Raised, refusals("torch >=2.9", "index_reduce index_reduce_", productOfHalves,
 		"products of half types in rows of one element end with an internal assertion",
 		`x, i = torch.ones(2, 1, dtype=torch.half), torch.tensor([0, 0])
 raises(lambda: x.TARGET(0, i, x.clone(), "prod"), "RuntimeError", "INTERNAL ASSERT")`)),
@@ -247,8 +247,19 @@ func shortIndex(p *program.Program) bool {
 	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.I32 })
 }
 
-func halfInput(p *program.Program) bool {
-	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.F16 || in.DType == tensor.BF16 })
+// mixedNorm reports an input of a half type beside parameters of float32, or those of a module.
+func mixedNorm(p *program.Program) bool {
+	half := slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.F16 || in.DType == tensor.BF16 })
+	return half && (len(p.Inputs) == 1 || slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.F32 }))
+}
+
+// mixedBias reports that there is no weight among them.
+func mixedBias(p *program.Program) bool {
+	return mixedNorm(p) && len(p.Inputs) == 2 && argument(p, 2, "weight") == nil
+}
+
+func productOfHalves(p *program.Program) bool {
+	return first(p).DType.Size() == 2 && first(p).DType.IsFloat() && argument(p, 4, "reduce") == "prod"
 }
 
 func byteMask(p *program.Program) bool {
