@@ -245,8 +245,9 @@ func sampleClamp(s *op.Sampler) []any {
 }
 
 func hardtanhLanes(a op.Args) unary {
+	least, most := number(a, arg.MinValScalar), number(a, arg.MaxValScalar)
 	lo, hi := parameter(a, arg.MinValScalar), parameter(a, arg.MaxValScalar)
-	return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.ClampInt(int64(lo), int64(hi))}
+	return unary{f32: kernel.Clamp(float32(lo), float32(hi)), f64: kernel.Clamp(lo, hi), i64: kernel.ClampInt(least.Int(), most.Int())}
 }
 
 func hardtanhGrad(g *op.Grad) op.Value {
@@ -367,7 +368,6 @@ func needsBound(a op.Args) error {
 	return nil
 }
 
-// checkBounds rejects results and bounds that clamp has no kernel for.
 // wrappingSoftsign computes 1 + |x| of integers in their own dtype, as PyTorch
 // does: it overflows there.
 var wrappingSoftsign = op.Kernel{Name: "integer", Priority: 1, When: op.DTypeIn(arg.Input, integerTypes...), Run: func(c *op.Run) error {
@@ -377,6 +377,7 @@ var wrappingSoftsign = op.Kernel{Name: "integer", Priority: 1, When: op.DTypeIn(
 	return nil
 }}
 
+// checkBounds rejects results and bounds that clamp has no kernel for.
 func checkBounds(bounds ...op.ScalarArg) func(op.Args) error {
 	return func(a op.Args) error {
 		d := a.Promoted(inputAnd(bounds)...)
@@ -384,14 +385,40 @@ func checkBounds(bounds ...op.ScalarArg) func(op.Args) error {
 			return op.RuntimeError("not implemented for %s", d)
 		}
 		for _, b := range bounds {
-			if a.Has(b) {
-				if err := fits(a.Scalar(b), d); err != nil {
-					return err
-				}
+			if !a.Has(b) {
+				continue
+			}
+			var err error
+			if d.IsInt() {
+				err = boundFits(a.Scalar(b).Int(), d, b == arg.Max)
+			} else {
+				err = fits(a.Scalar(b), d)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		return nil
 	}
+}
+
+// boundFits rejects a bound beyond which all integers of a dtype lie: no
+// element could keep it. One on the other side bounds nothing.
+func boundFits(bound int64, d tensor.DType, upper bool) error {
+	least, most := integersOf(d)
+	if upper && bound < least || !upper && bound > most {
+		return op.RuntimeError("a bound of %d is outside the range of %s", bound, d)
+	}
+	return nil
+}
+
+// integersOf returns the least and the largest integer of a dtype.
+func integersOf(d tensor.DType) (least, most int64) {
+	if d == tensor.U8 {
+		return 0, math.MaxUint8
+	}
+	most = math.MaxInt64 >> (64 - 8*d.Size())
+	return -most - 1, most
 }
 
 // inputAnd returns the handles of the input and of bounds.
@@ -435,16 +462,15 @@ func clampKernel[T kernel.Lane](name string, ds []tensor.DType, bounds []op.Scal
 	}}
 }
 
-// bound returns a bound as dtype d holds it; the zero Scalar when there is none.
+// bound returns a bound, a real one as dtype d holds it; the zero Scalar when there is none.
 func bound(a op.Args, bounds []op.ScalarArg, name op.ScalarArg, d tensor.DType) op.Scalar {
 	if !slices.Contains(bounds, name) || !a.Has(name) {
 		return op.Scalar{}
 	}
-	t := scalarTensor(a.Scalar(name), d)
 	if d.IsInt() {
-		return op.ScalarOf(t.Int(0))
+		return op.ScalarOf(a.Scalar(name).Int())
 	}
-	return op.ScalarOf(t.Float(0))
+	return op.ScalarOf(scalarTensor(a.Scalar(name), d).Float(0))
 }
 
 func floatBounds(lo, hi op.Scalar) (low, high float64) {
@@ -556,25 +582,22 @@ func realNumbers(names ...op.ScalarArg) func(op.Args) error {
 	}
 }
 
-// limitsFit checks the limits of hardtanh, which for uint8 are truncated first.
+// limitsFit checks the limits of hardtanh, which for integers are truncated first.
 func limitsFit(a op.Args) error {
 	names := []op.ScalarArg{arg.MinValScalar, arg.MaxValScalar}
 	if lo, hi := number(a, names[0]), number(a, names[1]); !lo.DType().IsComplex() && !hi.DType().IsComplex() && lo.Float() > hi.Float() {
 		return op.ValueError("argument 'min_val' must not be greater than 'max_val', but they are %v and %v", lo.Any(), hi.Any())
 	}
 	d := a.Value(arg.Input).DType()
-	if d != tensor.U8 {
+	if !d.IsInt() {
 		return realNumbers(names...)(a)
 	}
-	for _, n := range names {
+	for i, n := range names {
 		k := number(a, n)
-		if k.DType().IsComplex() {
-			return op.RuntimeError("argument '%s' must be real, not %v", n, k.Any())
+		if v := k.Float(); k.DType().IsComplex() || !(v >= -1<<63 && v < 1<<63) {
+			return op.RuntimeError("argument '%s' must be real and fit int64, not %v", n, k.Any())
 		}
-		if k.Int() < 0 {
-			return op.RuntimeError("cannot do hardtanh on an unsigned type with a negative argument '%s'", n)
-		}
-		if err := fits(op.ScalarOf(k.Int()), d); err != nil {
+		if err := boundFits(k.Int(), d, i == 1); err != nil {
 			return err
 		}
 	}

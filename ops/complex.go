@@ -271,6 +271,8 @@ func checkPairs(a op.Args) error {
 	switch d := v.DType(); {
 	case d == tensor.F16:
 		return errComplexHalf
+	case d.IsComplex():
+		return op.TypeError("view_as_complex is not supported for complex tensors")
 	case d != tensor.F32 && d != tensor.F64:
 		return op.RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s", d)
 	case n < 0:

@@ -161,9 +161,9 @@ func matmulOf(x, y op.Value) (*product, error) {
 		p.out = append(p.out, p.n)
 	}
 	switch empty := p.isEmpty(x, y); {
-	case empty && len(x.Shape()) > 1 && len(y.Shape()) != 2:
-		p.dtype = y.DType() // as PyTorch, which compares dtypes only to multiply
-	case !empty && x.DType() != y.DType():
+	case empty && len(x.Shape()) > 1 && len(y.Shape()) > 2:
+		p.dtype = y.DType() // as PyTorch, which compares the dtypes of batches only to multiply
+	case x.DType() != y.DType():
 		return nil, op.RuntimeError("input and other must have the same dtype, but have %s and %s", x.DType(), y.DType())
 	}
 	return p, nil
@@ -327,6 +327,7 @@ func partOf(s *op.Sampler, shape []int) []int {
 type affineMap struct {
 	m, n, k int
 	out     []int
+	fused   bool // the bias is added to all rows at once, as by addmm
 }
 
 func linearOf(a op.Args) (*affineMap, error) {
@@ -347,24 +348,37 @@ func linearOf(a op.Args) (*affineMap, error) {
 		l.n = ws[0]
 		l.out = append(l.out, l.n)
 	}
+	if b := a.Value(arg.Bias); b != nil {
+		l.fused = len(xs) == 2 || tensor.Contiguous.Matches(xs, x.Strides()) && isRow(b.Shape())
+	}
 	return l, nil
+}
+
+// isRow reports a shape of one dimension, but for others of size 1.
+func isRow(shape []int) bool {
+	long := 0
+	for _, n := range shape {
+		if n != 1 {
+			long++
+		}
+	}
+	return len(shape) == 1 || long == 1
 }
 
 // checkBias applies PyTorch's rules: where it can, it adds the bias to all
 // rows at once (addmm), which is stricter than a sum in place.
 func checkBias(a op.Args, l *affineMap) error {
 	x, w, b := a.Value(arg.Input), a.Value(arg.Weight), a.Value(arg.Bias)
-	target := l.out
-	fused := len(x.Shape()) == 2 || len(x.Shape()) == 3 && tensor.Contiguous.Matches(x.Shape(), x.Strides())
-	if fused {
-		target = []int{l.m, l.n}
-		if len(w.Shape()) != 2 {
-			return op.RuntimeError("weight must be a matrix when there is a bias, but has shape %s", tensor.ShapeString(w.Shape()))
-		}
+	if l.fused && len(w.Shape()) != 2 {
+		return op.RuntimeError("weight must be a matrix when there is a bias, but has shape %s", tensor.ShapeString(w.Shape()))
 	}
-	if d := tensor.Promote(x.DType(), b.DType()); fused && b.DType() != x.DType() || kindOf(d) > kindOf(x.DType()) {
+	if d := tensor.Promote(x.DType(), b.DType()); l.fused && b.DType() != x.DType() || kindOf(d) > kindOf(x.DType()) {
 		return op.RuntimeError("bias must have the dtype %s of input, but has %s", x.DType(), b.DType())
 	}
+	if l.fused && l.k == 0 && l.m*l.n > 0 && x.DType() == tensor.Bool {
+		return op.RuntimeError("a bias of bool cannot be scaled")
+	}
+	target := l.biasShape()
 	if !broadcastsTo(b.Shape(), target) {
 		return op.RuntimeError("bias of shape %s does not broadcast to the output %s", tensor.ShapeString(b.Shape()), tensor.ShapeString(target))
 	}
@@ -377,11 +391,11 @@ func broadcastsTo(shape, target []int) bool {
 }
 
 // biasShape is the shape of the output over which the bias is spread.
-func (l *affineMap) biasShape(bias op.Value) []int {
-	if broadcastsTo(bias.Shape(), l.out) {
-		return l.out
+func (l *affineMap) biasShape() []int {
+	if l.fused {
+		return []int{l.m, l.n}
 	}
-	return []int{l.m, l.n}
+	return l.out
 }
 
 // kindOf orders dtypes as PyTorch's canCast does: a sum in place may not move up.
@@ -415,7 +429,7 @@ func spreadBias(c *op.Run) error {
 	if bias == nil {
 		return zeroResults(c)
 	}
-	shape := l.biasShape(bias)
+	shape := l.biasShape()
 	spread, err := bias.Expand(shape...)
 	if err == nil {
 		c.Out[0].Reshape(shape...).CopyFrom(spread)
@@ -466,5 +480,5 @@ func linearGrad(g *op.Grad) {
 		d := g.Op("matmul", g.Op("transpose", cot, 0, 1), conj(g, g.Reshape(x, []int{l.m, l.k})))
 		return g.Reshape(d, w.Shape())
 	})
-	g.To(arg.Bias, func() op.Value { return g.Reshape(g.G(), l.biasShape(g.Value(arg.Bias))) })
+	g.To(arg.Bias, func() op.Value { return g.Reshape(g.G(), l.biasShape()) })
 }

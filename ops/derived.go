@@ -173,8 +173,8 @@ func sampleCov(s *op.Sampler) []any {
 
 func checkDist(a op.Args) error {
 	d, p := a.Promoted(arg.Input, arg.Other), a.Scalar(arg.PScalar).DType()
-	if !d.IsDifferentiable() || p == tensor.Bool || p.IsComplex() {
-		return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be an int or a float, not %s", d, p)
+	if !d.IsDifferentiable() || p.IsComplex() {
+		return op.RuntimeError("arguments 'input' and 'other' must have a floating point or complex common dtype, not %s, and 'p' must be real, not %s", d, p)
 	}
 	return nil
 }

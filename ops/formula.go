@@ -274,6 +274,10 @@ func addcdivFormula(b op.Builder, a op.Args) []op.Value {
 // lerpFormula starts at the end that is nearer.
 func lerpFormula(b op.Builder, a op.Args) []op.Value {
 	from, to, w := a.Value(arg.Input), a.Value(arg.EndTensor), a.Any(arg.Weight)
+	if v, ok := w.(op.Value); ok {
+		d := lerpType(a)
+		from, to, w = b.Cast(from, d), b.Cast(to, d), b.Cast(v, d)
+	}
 	step := b.Sub(to, from)
 	if v, ok := w.(op.Scalar); ok {
 		if c := v.Complex(); math.Hypot(real(c), imag(c)) < 0.5 {

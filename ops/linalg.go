@@ -186,6 +186,9 @@ func contractedDims(a op.Args) (dx, dy []int, err error) {
 	if dx, dy, err = namedDims(a.Any(arg.Dims), min(len(x), len(y))); err != nil {
 		return nil, nil, err
 	}
+	if x, y := a.Value(arg.A).DType(), a.Value(arg.B).DType(); x != y {
+		return nil, nil, op.RuntimeError("a and b must have the same dtype, but have %s and %s", x, y)
+	}
 	for i := range dx {
 		if dx[i], err = wrapDim(dx[i], len(x)); err != nil {
 			return nil, nil, err
@@ -378,14 +381,12 @@ func (p *addProduct) terms(a op.Args) int {
 	return n
 }
 
-// check rejects what PyTorch does: addmm and addbmm want an input of the same
-// dtype, the others convert it.
 func (p *addProduct) check(a op.Args) error {
 	x, y, in := a.Value(p.x), a.Value(p.y), a.Value(arg.Input)
 	if x.DType() != y.DType() {
 		return op.RuntimeError("%s and %s must have the same dtype, but have %s and %s", p.x, p.y, x.DType(), y.DType())
 	}
-	if (p.id == "addmm" || p.stacked()) && in.DType() != x.DType() {
+	if in.DType() != x.DType() {
 		return op.RuntimeError("input must have the dtype %s of %s, but has %s", x.DType(), p.x, in.DType())
 	}
 	if len(x.Shape()) == 3 && x.Shape()[0] != y.Shape()[0] {

@@ -360,6 +360,11 @@ func sampleChain(s *op.Sampler, least int64) []any {
 }
 
 func checkBilinear(a op.Args) error {
+	for _, name := range []op.TensorArg{arg.Input2, arg.Weight, arg.Bias} {
+		if d := a.Value(arg.Input1).DType(); a.Has(name) && a.Value(name).DType() != d {
+			return op.RuntimeError("%s must have the dtype %s of input1, but has %s", name, d, a.Value(name).DType())
+		}
+	}
 	x, y, w := a.Value(arg.Input1).Shape(), a.Value(arg.Input2).Shape(), a.Value(arg.Weight).Shape()
 	if len(x) == 0 && len(y) == 0 {
 		return op.IndexError("input1 and input2 must have a dimension of features, but have none")

@@ -42,7 +42,12 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		Tol:    exactTol("a truth value"),
 	}
 	if z == nil {
-		d.Reject = rejectTypes(arg.Input, complexTypes...)
+		d.Reject = func(a op.Args) error {
+			if a.Value(arg.Input).DType().IsComplex() {
+				return op.TypeError("%s does not support complex inputs", id)
+			}
+			return nil
+		}
 		return d
 	}
 	d.Kernels = append(d.Kernels, predicateKernel("complex", complexTypes, z))

@@ -75,7 +75,7 @@ var ternaryOps = []*op.Def{
 		Doc:    "Linear interpolation: input + weight·(end - input).",
 		SBP:    anyOf(pointwise, additive(arg.Input, arg.EndTensor)),
 		Reject: checkLerp,
-		Infer:  elementwise(func(a op.Args) tensor.DType { return a.Value(arg.Input).DType() }, arg.Input, arg.EndTensor, arg.Weight),
+		Infer:  zipped(lerpType, lerpType, arg.Input, arg.EndTensor, arg.Weight),
 		Kernels: []op.Kernel{
 			lerpKernel("float32", float32Set, kernel.Lerp[float32]),
 			lerpKernel("float64", float64Set, kernel.Lerp[float64]),
@@ -83,7 +83,7 @@ var ternaryOps = []*op.Def{
 		},
 		Grad:    lerpGrad,
 		Sample:  sampleLerp,
-		Exact:   exactly(truth.Lerp),
+		Exact:   exactLerp,
 		Formula: lerpFormula,
 		Tol: op.Tol{
 			Class: op.Accumulating, Terms: func(op.Args) int { return 3 },
@@ -157,11 +157,17 @@ func lerpGrad(g *op.Grad) {
 	if v := g.Value(arg.Weight); v != nil {
 		w = wide(g, v)
 	}
-	g.To(arg.Input, func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, oneMinus(g, w))) })
-	g.To(arg.EndTensor, func() op.Value { return g.Mul(wide(g, g.G()), conjOf(g, w)) })
-	g.To(arg.Weight, func() op.Value {
-		return g.Mul(wide(g, g.G()), conj(g, g.Sub(wide(g, g.Value(arg.EndTensor)), wide(g, g.Value(arg.Input)))))
-	})
+	times := func(name op.TensorArg, slope func() any) {
+		g.To(name, func() op.Value {
+			if g.Out[0].DType().IsComplex() && !g.Value(name).DType().IsComplex() {
+				op.Fail(op.RuntimeError("the gradient of %s would be complex, but it is real", name))
+			}
+			return g.Mul(wide(g, g.G()), conjOf(g, slope()))
+		})
+	}
+	times(arg.Input, func() any { return oneMinus(g, w) })
+	times(arg.EndTensor, func() any { return w })
+	times(arg.Weight, func() any { return g.Sub(wide(g, g.Value(arg.EndTensor)), wide(g, g.Value(arg.Input))) })
 }
 
 func sampleLerp(s *op.Sampler) []any {
@@ -265,38 +271,56 @@ func sampleFactor(lo, hi float64) func(s *op.Sampler) []any {
 	}
 }
 
+// lerpType is the dtype of a lerp: its weight takes part as a tensor without dimensions.
+func lerpType(a op.Args) tensor.DType {
+	if w := a.Value(arg.Weight); w != nil {
+		return a.Promoted(arg.Input, arg.EndTensor, arg.Weight)
+	}
+	return a.Value(arg.Input).DType()
+}
+
+// exactLerp knows nothing of a weight that is rounded first.
+func exactLerp(a op.Args) op.Truth {
+	if w := a.Value(arg.Weight); w != nil && w.DType() != lerpType(a) {
+		return nil
+	}
+	return exactly(truth.Lerp)(a)
+}
+
 func checkLerp(a op.Args) error {
-	d := a.Value(arg.Input).DType()
-	for _, name := range []op.TensorArg{arg.EndTensor, arg.Weight} {
-		if v := a.Value(name); v != nil && v.DType() != d {
-			return op.RuntimeError("argument '%s' must have input's dtype %s, not %s", name, d, v.DType())
-		}
+	d, weight := a.Value(arg.Input).DType(), a.Value(arg.Weight)
+	if end := a.Value(arg.EndTensor).DType(); end != d {
+		return op.RuntimeError("argument 'end' must have input's dtype %s, not %s", d, end)
 	}
-	if !d.IsDifferentiable() {
-		return op.RuntimeError("not implemented for %s", d)
+	if weight != nil && weight.DType() != d && len(weight.Shape()) > 0 {
+		return op.RuntimeError("argument 'weight' must have input's dtype %s, not %s, or no dimensions", d, weight.DType())
 	}
-	if a.Value(arg.Weight) == nil {
+	if common := lerpType(a); !common.IsDifferentiable() || common.IsComplex() && slices.Contains(halfTypes, d) && len(a.Value(arg.Input).Shape())+len(a.Value(arg.EndTensor).Shape()) > 0 {
+		return op.RuntimeError("not implemented for %s with a weight of %s", d, common)
+	}
+	if weight == nil {
 		return fillable(a.Scalar(arg.WeightScalar), d)
 	}
 	return nil
 }
 
 func lerpKernel[T kernel.Lane](name string, ds []tensor.DType, f func(dst, a, b, c []T)) op.Kernel {
-	return op.Kernel{Name: name, When: op.DTypeIn(arg.Input, ds...), Run: func(c *op.Run) error {
-		kernel.MapTernary(c.Out[0], c.Tensor(arg.Input), c.Tensor(arg.EndTensor), weightOf(c.Args), f)
+	when := op.Pred{Text: "result type in {" + typeNames(ds) + "}", Holds: func(a op.Args) bool { return slices.Contains(ds, lerpType(a)) }}
+	return op.Kernel{Name: name, When: when, Run: func(c *op.Run) error {
+		d := lerpType(c.Args)
+		kernel.MapTernary(c.Out[0], operand(c.Args, arg.Input, d), operand(c.Args, arg.EndTensor, d), weightOf(c.Args, d), f)
 		return nil
 	}}
 }
 
-// weightOf returns the weight; a number in float32 for the half types, which
-// PyTorch does not round to them.
-func weightOf(a op.Args) *tensor.Tensor {
-	d := a.Tensor(arg.Input).DType()
+// weightOf returns the weight in dtype d; a number in float32 for the half
+// types, which PyTorch does not round to them.
+func weightOf(a op.Args, d tensor.DType) *tensor.Tensor {
+	if a.Tensor(arg.Weight) != nil {
+		return operand(a, arg.Weight, d)
+	}
 	if slices.Contains(halfTypes, d) {
 		d = tensor.F32
-	}
-	if t := a.Tensor(arg.Weight); t != nil {
-		return t
 	}
 	return scalarTensor(a.Scalar(arg.WeightScalar), d)
 }

@@ -90,5 +90,5 @@ cmd/shared:                 tensor op internal/foreign
 cmd/plumblib:               cmd/shared op ops
 cmd/plumb:                  cmd/command ops
 internal/typed:             tensor op
-internal/opgen:             internal/typed tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi internal/draw/script suites internal/conform/telling
+internal/opgen:             internal/arg internal/typed tensor internal/draw/choice op internal/draw/opcase program ops nn backend backend/native internal/module internal/conform/config internal/conform/diopi internal/draw/script suites internal/conform/telling
 `

@@ -13,6 +13,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/native"
+	"plumb/internal/arg"
 	"plumb/internal/conform/config"
 	"plumb/internal/conform/diopi"
 	"plumb/internal/draw/choice"
@@ -173,12 +174,22 @@ var tellingEntries []byte
 var writtenEntries []byte
 
 // recordable is the table without the kernels that PyTorch 1.13 lacks, by which
-// the shipped baseline is recorded.
+// the shipped baseline is recorded, and without lower limits below 0 of unsigned
+// elements, which it refuses or wraps around.
 func recordable(table *op.Table) *op.Table {
 	var defs []*op.Def
 	for _, d := range table.Defs() {
 		old := *d
 		old.Kernels = slices.DeleteFunc(slices.Clone(d.Kernels), func(k op.Kernel) bool { return k.Since != "" })
+		old.Reject = func(a op.Args) error {
+			if vs := a.AllValues(); len(vs) > 0 && vs[0].DType() == tensor.U8 && negativeLimit(a) {
+				return op.RuntimeError("a limit below 0 of unsigned elements")
+			}
+			if d.Reject == nil {
+				return nil
+			}
+			return d.Reject(a)
+		}
 		defs = append(defs, &old)
 	}
 	t, err := op.NewTable(defs...)
@@ -186,6 +197,20 @@ func recordable(table *op.Table) *op.Table {
 		panic(err) // the operators were in a table already
 	}
 	return t
+}
+
+// negativeLimit reports a lower limit of -1 or less.
+func negativeLimit(a op.Args) bool {
+	for i, p := range a.Sig.Params {
+		v, ok := a.Vals[i].(float64)
+		if n, is := a.Vals[i].(op.Scalar); is {
+			v, ok = n.Float(), true
+		}
+		if ok && v <= -1 && (p.Name == arg.Min.Name() || p.Name == arg.MinValScalar.Name()) {
+			return true
+		}
+	}
+	return false
 }
 
 const opening = "diopi_configs = {\n"

@@ -239,13 +239,14 @@ var laterDefaults = each([]string{"var", "std", "var_mean", "std_mean"}, func(ta
 // trueOrders are norms of the order True.
 var trueOrders = eachCall(map[string]string{
 	"norm":      `raises(lambda: torch.ones(2).norm(True), "RuntimeError", "expects norm to be integer or float")`,
+	"dist":      `raises(lambda: torch.ones(2).dist(torch.ones(2), True), "RuntimeError", "expects norm to be integer or float")`,
 	"normalize": `raises(lambda: F.normalize(torch.ones(2, 2), True), "RuntimeError", "expects norm to be integer or float")`,
 }, func(target, call string) verdict.KnownFault {
 	return verdict.KnownFault{
 		Reference: "torch <2.9",
 		Target:    target,
 		Kinds:     []verdict.Kind{verdict.Exception},
-		When:      func(p *program.Program) bool { return hasBool(p.Calls[0]) },
+		When:      func(p *program.Program) bool { return hasBool(p.Calls[0], map[string]int{"dist": 2}[target]) },
 		Reason:    "an order that is True is refused by the kernel, where linalg.vector_norm takes it for 1",
 		Proof:     call,
 	}
@@ -472,8 +473,8 @@ func hasOrder(p *program.Program, n int64) bool {
 	})
 }
 
-// hasBool reports an argument that is True or False where an order may stand.
-func hasBool(c program.Call) bool {
-	isBool := func(v any) bool { _, ok := v.(bool); return ok }
-	return len(c.Args) > 1 && isBool(c.Args[1]) || slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return k.Name == "p" && isBool(k.Value) })
+// hasBool reports True or False for an order, the argument at a place or the second.
+func hasBool(c program.Call, at int) bool {
+	_, is := argumentOf(&c, max(at, 1), "p").(bool)
+	return is
 }
