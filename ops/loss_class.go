@@ -77,6 +77,8 @@ func checkClasses(a op.Args) error {
 		return op.ValueError("expected argument 'input' of 1 or more dimensions, but got 0")
 	case n > 1 && (len(ts) == 0 || xs[0] != ts[0]):
 		return op.ValueError("the batch sizes of input %s and target %s must match", tensor.ShapeString(xs), tensor.ShapeString(ts))
+	case n == 1 && len(ts) == 1 && ts[0] != 1 && (t.DType() == tensor.I64 || t.DType() == tensor.U8):
+		return op.ValueError("a single sample has one target, but argument 'target' has %d", ts[0])
 	case !slices.Equal(ts, slices.Delete(slices.Clone(xs), classDim(x), classDim(x)+1)):
 		return op.RuntimeError("the size of argument 'target' must be that of input, %s, without the classes, but is %s", tensor.ShapeString(xs), tensor.ShapeString(ts))
 	case (n == 3 || n > 4) && tensor.NumElements(xs) == 0 && tensor.NumElements(ts) > 0:

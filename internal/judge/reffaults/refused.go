@@ -114,6 +114,12 @@ accepts(lambda: F.triplet_margin_loss(x, x, x, margin=0.0))`),
 	refusals("torch <2.15", "view_as_complex isposinf isneginf", complexInput,
 		"complex numbers are refused by a RuntimeError, later by a TypeError",
 		`type(raised(lambda: torch.TARGET(torch.zeros(2, dtype=torch.complex64)))) is RuntimeError`),
+	refusals("torch <2.9", "nll_loss cross_entropy", vectorOfOneSample,
+		"of one sample, a target that is a vector is a RuntimeError, later a ValueError",
+		`type(raised(lambda: F.TARGET(torch.ones(3), torch.zeros(2).long()))) is RuntimeError`),
+	refusals("torch >=2.9 <2.15", "nll_loss cross_entropy", vectorOfOneSample,
+		"of one sample, a target that is a vector is a ValueError, whatever its dtype, later that is asked for first",
+		`type(raised(lambda: F.TARGET(torch.ones(3), torch.zeros(2)))) is ValueError`),
 	refusals("torch <2.9", "bilinear", func(p *program.Program) bool { return anotherType(p, 3, "bias") },
 		"a bias of another dtype is taken, later refused before the other checks",
 		`one = torch.ones(1)
@@ -186,9 +192,11 @@ type(raised(lambda: torch.TARGET(x, [h, h] if "lstm" in "TARGET" else h, w, w)))
 	refusals("torch >=2.9", "index_add index_add_", illegal,
 		"shapes are compared before indices are read, and a source that is a scalar beside a vector is refused",
 		`raises(lambda: torch.ones(1).TARGET(0, torch.tensor([0]), torch.tensor(1.)), "RuntimeError", "must match")`),
-	refusals("torch >=2.9", "nll_loss", illegal,
-		"a target of more elements than one beside a single sample is a ValueError; before, it was none",
-		`type(raised(lambda: F.nll_loss(torch.ones(2), torch.zeros(2).long()))) is ValueError`),
+	ending(backend.OK, refusals("torch >=2.9", "nll_loss cross_entropy", vectorOfOneSample,
+		"of one sample, a target that is a vector of one element is taken, but has no gradient",
+		`x, t = torch.ones(2, requires_grad=True), torch.zeros(1).long()
+y = F.TARGET(x, t)
+y.dim() == 0 and raises(y.backward, "RuntimeError", "size mismatch")`)),
 	refusals("torch >=2.15", "gaussian_nll_loss", illegal,
 		"var is broadcast against input; before, only a last dimension of 1 was",
 		`accepts(lambda: F.gaussian_nll_loss(torch.ones(3, 2, 5), torch.ones(3, 2, 5), torch.ones(3, 1, 5)))`),
@@ -243,6 +251,9 @@ raises(lambda: x.TARGET(0, i, x.clone(), "prod"), "RuntimeError", "INTERNAL ASSE
 		`def strided(*strides): return torch.empty_strided((1, 2, 1, 2), strides).fill_(1)
 y = F.conv2d(strided(4, 1, 4, 2), strided(4, 1, 1, 2).requires_grad_())
 raises(lambda: y.sum().backward(), "RuntimeError", "grad_weight must be contiguous")`)),
+	ending(backend.OK, refusals("torch", "embedding_bag", descendingBags,
+		"offsets that descend are taken, which say of no row in which bag it is: each kernel reads them otherwise",
+		`accepts(lambda: F.embedding_bag(torch.tensor([2, 3, 4]), torch.ones(5, 1), torch.tensor([0, 2, 1]), mode="max"))`)),
 	refusals("torch", "amax amin aminmax", illegal,
 		"a tensor of more than 64 dimensions is refused",
 		`raises(lambda: torch.ones([1] * 65).TARGET(dim=-1), "RuntimeError", "64 dims")`))
@@ -310,6 +321,26 @@ func tensorArgument(p *program.Program, at int, name string) *program.Input {
 		}
 	}
 	return nil
+}
+
+// vectorOfOneSample reports a loss of classes of one sample whose target is a vector.
+func vectorOfOneSample(p *program.Program) bool {
+	t := tensorArgument(p, 1, "target")
+	return t != nil && len(t.Shape) == 1 && len(first(p).Shape) == 1
+}
+
+// descendingBags reports offsets of which one is below the one before it.
+func descendingBags(p *program.Program) bool {
+	in := tensorArgument(p, 2, "offsets")
+	if in == nil {
+		return false
+	}
+	last := math.Inf(-1)
+	return hasElement(in, func(v float64) bool {
+		before := last
+		last = v
+		return v < before
+	})
 }
 
 // weightOfAnotherType reports a lerp by a tensor without dimensions that has another dtype.
