@@ -375,6 +375,16 @@ func rejectComplex(names ...op.Handle) func(op.Args) error {
 	}
 }
 
+// refuseComplex is rejectComplex where PyTorch calls the dtype a wrong type.
+func refuseComplex(names ...op.Handle) func(op.Args) error {
+	return func(a op.Args) error {
+		if d := a.Promoted(names...); d.IsComplex() {
+			return op.TypeError("%s is not supported", d)
+		}
+		return nil
+	}
+}
+
 func divType(a op.Args) tensor.DType {
 	d := a.Promoted(arg.Input, arg.Other)
 	if a.Has(arg.RoundingMode) {
@@ -558,7 +568,7 @@ func maximumDef(sig string, names ...string) *op.Def {
 		Doc:    "Larger of two real elements; NaN if either is NaN. Its gradient goes in halves to equal elements.",
 		Traits: op.Commutative,
 		SBP:    pointwise,
-		Reject: rejectComplex(arg.Input, arg.Other),
+		Reject: refuseComplex(arg.Input, arg.Other),
 		Infer:  zipped(promoted(arg.Input, arg.Other), promoted(arg.Input, arg.Other), arg.Input, arg.Other),
 		Kernels: []op.Kernel{
 			binaryKernel("integer", integralSet, kernel.MaximumInt),

@@ -435,6 +435,8 @@ func checkHistc(a op.Args) error {
 		return op.RuntimeError("argument 'bins' must be positive, but is %d", a.Int(arg.Bins))
 	case a.Scalar(arg.Max).Float() < a.Scalar(arg.Min).Float():
 		return op.RuntimeError("argument 'max' must not be smaller than 'min'")
+	case a.Scalar(arg.Max).Float() == a.Scalar(arg.Min).Float() && tensor.NumElements(a.Value(arg.Input).Shape()) > 0:
+		return refuseComplex(arg.Input)(a) // whose range is asked for first
 	}
 	return nil
 }

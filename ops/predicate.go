@@ -42,12 +42,7 @@ func predicate(id, doc string, x func(float64) bool, i func(int64) bool, z func(
 		Tol:    exactTol("a truth value"),
 	}
 	if z == nil {
-		d.Reject = func(a op.Args) error {
-			if a.Value(arg.Input).DType().IsComplex() {
-				return op.TypeError("%s does not support complex inputs", id)
-			}
-			return nil
-		}
+		d.Reject = refuseComplex(arg.Input)
 		return d
 	}
 	d.Kernels = append(d.Kernels, predicateKernel("complex", complexTypes, z))

@@ -227,7 +227,7 @@ func checkMaxDim(a op.Args) error {
 	case len(v.Shape()) > 0 && v.Shape()[d] == 0:
 		return op.IndexError("max(): Expected reduction dim %d to have non-zero size", d)
 	case v.DType().IsComplex():
-		return op.RuntimeError("max(): does not support complex input")
+		return op.TypeError("max(): does not support complex input")
 	}
 	return nil
 }

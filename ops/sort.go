@@ -75,7 +75,7 @@ var sortingOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "Sorts along the first dimension, NaN as the largest value.",
 		SBP:     besides(func(op.Args) []int { return []int{0} }, arg.Input),
-		Reject:  func(a op.Args) error { return rejectTypes(arg.Input, complexTypes...)(a) },
+		Reject:  refuseComplex(arg.Input),
 		Infer:   inferMsort,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			out := c.Out[0]
@@ -93,7 +93,7 @@ var sortingOps = []*op.Def{
 		Traits:  op.Monotone,
 		Doc:     "The k largest elements along dim, or the smallest, in sorted order, and their places; of equal elements the first ones.",
 		SBP:     alongOthers(arg.Input),
-		Reject:  firstError(checkTopK, rejectTypes(arg.Input, append([]tensor.DType{tensor.Bool}, complexTypes...)...)),
+		Reject:  firstError(checkTopK, refuseComplex(arg.Input), rejectTypes(arg.Input, tensor.Bool)),
 		Infer:   inferTopk,
 		Kernels: sortKernels(func(c *op.Run, run sortFunc) error {
 			run(c.Out[0], c.Out[1], c.Tensor(arg.Input), dimOf(c.Args), c.Bool(arg.Largest))
@@ -253,7 +253,7 @@ func checkSort(a op.Args) error {
 	if _, err := wrapDim(a.Int(arg.Dim), len(a.Value(arg.Input).Shape())); err != nil {
 		return err
 	}
-	return rejectTypes(arg.Input, complexTypes...)(a)
+	return refuseComplex(arg.Input)(a)
 }
 
 func inferSort(a op.Args) ([]op.Meta, error) {

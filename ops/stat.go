@@ -39,7 +39,7 @@ var extremeOps = []*op.Def{
 		Traits:    op.Monotone,
 		Doc:       "Smallest elements along dim and the first index of each; a NaN is smaller than everything. The gradient goes to that index.",
 		SBP:       reduced,
-		Reject:    firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, complexTypes...)),
+		Reject:    firstError(statNonEmpty(op.IndexError), refuseComplex(arg.Input)),
 		Infer:     inferStatPair(statInputType, statIndexType),
 		Kernels:   pairKernels(kernel.MinRow[int64], kernel.MinRow[float32], kernel.MinRow[float64]),
 		Grad:      op.Gradient(maxDimGrad),
@@ -54,7 +54,7 @@ var extremeOps = []*op.Def{
 		Traits: op.Monotone,
 		Doc:    "Smallest and largest elements along dim, of all elements by default; NaN if there is one. Gradients are spread evenly over equal elements.",
 		SBP:    reduced,
-		Reject: firstError(statNonEmpty(op.RuntimeError), rejectTypes(arg.Input, complexTypes...)),
+		Reject: firstError(refuseComplex(arg.Input), statNonEmpty(op.RuntimeError)),
 		Infer:  inferStatPair(statInputType, statInputType),
 		Kernels: []op.Kernel{
 			aminmaxKernel[int64]("integer", integralSet),
@@ -152,7 +152,7 @@ func argExtreme(id, which string, i64 pairRow[int64], f32 pairRow[float32], f64 
 		Doc:     "First index of the " + which + " element along dim, by default in the flattened tensor; a NaN counts as the " + which + ".",
 		Traits:  op.NoGrad | op.FollowsOrder,
 		SBP:     reduced,
-		Reject:  firstError(statNonEmpty(op.IndexError), rejectTypes(arg.Input, append(complexTypes, tensor.Bool)...)),
+		Reject:  firstError(refuseComplex(arg.Input), statNonEmpty(op.IndexError), rejectTypes(arg.Input, tensor.Bool)),
 		Infer:   inferStat(statIndexType),
 		Kernels: []op.Kernel{
 			indexKernel("integer", integerTypes, i64),

@@ -89,15 +89,6 @@ same(x.grad, [0])`,
 		Reason:    "a weight of -0.5 or less is taken from the second end too, as one of 0.5 or more is, which is NaN where that is infinite",
 		Proof:     of(target, `torch.full((2,), -1.).TARGET(torch.full((2,), inf), -0.75).isnan().all().item()`),
 	}
-}), each([]string{"argmax", "argmin", "sort", "argsort", "msort", "topk"}, func(target string) verdict.KnownFault {
-	return verdict.KnownFault{
-		Reference: "torch >=2.15",
-		Target:    target,
-		Kinds:     raises,
-		When:      complexInput,
-		Reason:    "complex numbers are refused by a TypeError, however few there are; before, by a RuntimeError of the kernel",
-		Proof:     of(target, `type(raised(lambda: torch.TARGET(torch.zeros(2, dtype=torch.complex64), *[1] * ("TARGET" == "topk")))) is TypeError`),
-	}
 }), []verdict.KnownFault{{
 	Reference: "torch >=2.9",
 	Target:    "softshrink",

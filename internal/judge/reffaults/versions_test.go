@@ -126,6 +126,8 @@ func TestVersionsKnowTheirCases(t *testing.T) {
 			"x = tensor((1,), torch.float32, [1.0])\nw = tensor((1,), torch.int64, [1])\ny = torch.lerp(x, x, w)", verdict.Exception},
 		{"isposinf", "x = tensor((1,), torch.complex64, [1.0])\ny = torch.isposinf(x)",
 			"x = tensor((1,), torch.float32, [1.0])\ny = torch.isposinf(x)", verdict.Exception},
+		{"sort", "x = tensor((1,), torch.complex64, [1.0])\ny = torch.sort(x)",
+			"x = tensor((1,), torch.bfloat16, [1.0])\ny = torch.sort(x)", verdict.Exception},
 		{"view_as_complex", "x = tensor((1, 2), torch.complex64, [1.0, 1.0])\ny = torch.view_as_complex(x)",
 			"x = tensor((1, 2), torch.int64, [1, 1])\ny = torch.view_as_complex(x)", verdict.Exception},
 		{"bilinear", "x = tensor((1,), torch.float32, [1.0])\nw = tensor((1, 1, 1), torch.float32, [1.0])\nb = tensor((1,), torch.int64, [1])\ny = torch.nn.functional.bilinear(x, x, w, b)",
