@@ -152,10 +152,10 @@ accepts({"imatmul": lambda: x.__matmul__(y), "rmatmul": lambda: x.__rmatmul__(y)
 		"without products to sum, a matrix and a vector of several dtypes are taken, later refused",
 		`x, y = torch.ones(0, 0), torch.ones(0).long()
 accepts({"imatmul": lambda: x.__matmul__(y), "rmatmul": lambda: y.__rmatmul__(x), "linear": lambda: F.linear(x, y)}.get("TARGET", lambda: torch.TARGET(x, y)))`)),
-	ending(backend.OK, refusals("torch <2.15", "addmv addmv_", severalTypes,
+	ending(backend.OK, refusals("torch <2.15", "addmv", severalTypes,
 		"tensors of several dtypes are taken, later refused",
 		`accepts(lambda: torch.ones(2, dtype=torch.float64).TARGET(torch.ones(2, 3), torch.ones(3)))`)),
-	ending(backend.OK, refusals("torch <2.9", "baddbmm baddbmm_", severalTypes,
+	ending(backend.OK, refusals("torch <2.9", "baddbmm", severalTypes,
 		"an input of another dtype than the matrices is converted, later refused",
 		`one = torch.ones(1, 1, 1)
 accepts(lambda: one.double().TARGET(one, one))`)),
