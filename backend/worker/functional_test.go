@@ -235,3 +235,15 @@ func TestCotangentsHaveTheirDType(t *testing.T) {
 		}
 	}
 }
+
+// TestCorrelationsAreOfFloat32: mindspore.numpy.corrcoef returns float32 whatever it is
+// given, as its documentation says: of another dtype it is not there.
+func TestCorrelationsAreOfFloat32(t *testing.T) {
+	w := framework(t, "mindspore", "mindspore")
+	for d, want := range map[tensor.DType]backend.Status{tensor.F32: backend.OK, tensor.F64: backend.Unsupported} {
+		x := tensor.Float64s(d, []int{2, 3}, 1, 2, 4, 3, 1, 0)
+		if out := run(t, w, new(builder).in("x", x, false).call("y", "torch.corrcoef", ref("x"))); out.Status != want {
+			t.Errorf("%s: %v, want %v", d, out.Status, want)
+		}
+	}
+}
