@@ -1,4 +1,4 @@
-package ops
+package ops_test
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plumb/op"
+	"plumb/ops"
 	"plumb/tensor"
 )
 
@@ -25,7 +26,7 @@ func TestCastMemoryFormat(t *testing.T) {
 		{"Tensor.int", image, tensor.Preserve, []int{60, 20, 5, 1}},
 		{"Tensor.bool", tensor.New(tensor.F32, 3), tensor.ChannelsLast, nil},
 	} {
-		call, err := Table().Resolve(c.name, []any{c.x}, []op.Kwarg{op.Kw("memory_format", c.format)})
+		call, err := ops.Table().Resolve(c.name, []any{c.x}, []op.Kwarg{op.Kw("memory_format", c.format)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestTriangleOfHermitian(t *testing.T) {
 		x.Set(i, complex(v, 0))
 	}
 	for uplo, want := range map[string][2]float64{"L": {-0.2361, 4.2361}, "U": {-7.0554, 11.0554}} { // torch.linalg.eigvalsh
-		call, err := Table().Resolve("torch.linalg.eigvalsh", []any{x, uplo}, nil)
+		call, err := ops.Table().Resolve("torch.linalg.eigvalsh", []any{x, uplo}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,7 @@ func TestNuclearNorm(t *testing.T) {
 		x.Set(i, complex(v, 0))
 	}
 	for _, name := range []string{"torch.norm", "Tensor.norm"} {
-		call, err := Table().Resolve(name, []any{x, "nuc"}, nil)
+		call, err := ops.Table().Resolve(name, []any{x, "nuc"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,7 @@ func TestNuclearNorm(t *testing.T) {
 			t.Errorf("%s: %v, %v, want 5.8310", name, out, err)
 		}
 	}
-	call, err := Table().Resolve("torch.norm", []any{tensor.New(tensor.F32, 2, 2, 2), "nuc"}, nil)
+	call, err := ops.Table().Resolve("torch.norm", []any{tensor.New(tensor.F32, 2, 2, 2), "nuc"}, nil)
 	if err == nil {
 		_, err = call.Execute()
 	}
@@ -101,7 +102,7 @@ func TestIntegerSteps(t *testing.T) {
 		{"torch.linspace", -0.9, -5.9, []int64{0, -1, -3, -5}},
 		{"torch.logspace", 0.5, 3.7, []int64{1, 10, 100, 1000}},
 	} {
-		call, err := Table().Resolve(c.name, []any{c.start, c.end, int64(4)}, []op.Kwarg{op.Kw("dtype", tensor.I64)})
+		call, err := ops.Table().Resolve(c.name, []any{c.start, c.end, int64(4)}, []op.Kwarg{op.Kw("dtype", tensor.I64)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package truth_test
+package ops_test
 
 import (
 	"flag"
@@ -193,7 +193,7 @@ func measure(t *testing.T, def *op.Def, form form, d tensor.DType, limit float64
 		xs[i] = tensor.Float64s(d, shape, values...)
 		args = append(args, xs[i])
 	}
-	f, out := execute(t, def, append(args, form.args...))
+	f, out := truthAndValue(t, def, append(args, form.args...))
 	w, known := worst{ulp: -1}, make([]worst, len(breaches))
 	x := make([]float64, len(xs))
 	for i := range out.Len() {
@@ -212,7 +212,7 @@ func measure(t *testing.T, def *op.Def, form form, d tensor.DType, limit float64
 	return w, slices.DeleteFunc(known, func(w worst) bool { return w.ulp == 0 })
 }
 
-func execute(t *testing.T, def *op.Def, args []any) (truth.Func, *tensor.Tensor) {
+func truthAndValue(t *testing.T, def *op.Def, args []any) (truth.Func, *tensor.Tensor) {
 	pos, kws := split(args)
 	call, err := ops.Table().ResolveID(def.ID(), pos, kws)
 	if err != nil {
@@ -223,17 +223,6 @@ func execute(t *testing.T, def *op.Def, args []any) (truth.Func, *tensor.Tensor)
 		t.Fatal(err)
 	}
 	return def.Exact(call.Args).(truth.Func), out[0]
-}
-
-func split(args []any) (pos []any, kws []op.Kwarg) {
-	for _, a := range args {
-		if kw, ok := a.(op.Kwarg); ok {
-			kws = append(kws, kw)
-		} else {
-			pos = append(pos, a)
-		}
-	}
-	return pos, kws
 }
 
 // edges are points where something happens, as far as the dtype has them.
