@@ -1,6 +1,8 @@
 package onekernel
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -364,7 +366,8 @@ func TestFollowsNonFinite(t *testing.T) {
 		{"what is masked", nan, 0.5, 0.5, 0.5, 0.5, 0.5, true, [2]float64{}, false},
 		{"what depends on it", nan, 0.5, 0.5, 0.7, 0.5, 0.7, false, [2]float64{}, false},
 		{"the limit beside an infinity", nan, 0, 0, 0.3, 0, 0, true, [2]float64{}, false},
-		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0, false, [2]float64{}, false},
+		{"what is near that limit, which is told elsewhere", nan, 0.2, 0, 0.3, 0, 0, true, [2]float64{}, false},
+		{"no limit beside an infinity", nan, 0.2, 0, 0.3, 0, 0.1, false, [2]float64{}, false},
 		{"a limit for an infinity", inf, 0.5, 0.1, 0.2, 0.5, 0.5, false, [2]float64{}, false},
 		{"a NaN that is lost", nan, 0, 0, 0.3, nan, nan, false, [2]float64{}, false},
 		{"NaN for a number", 1, nan, 1, 1, 1, 1, false, [2]float64{}, false},
@@ -385,6 +388,20 @@ func TestFollowsNonFinite(t *testing.T) {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
+	for what, c := range map[string]struct {
+		got   float64
+		holds bool
+	}{"as it": {0.5, true}, "off by a rounding": {0.5 + 0x1p-24, true}, "off by more": {0.6, false}} {
+		s, r := chosenBy(t, "y = torch.div(x0, 3.0)\n", []float64{inf, 1.5, 3}, []string{"y"}, []*tensor.Tensor{vector(nan, nan, 1)}, []*tensor.Tensor{vector(inf, c.got, 1)})
+		near := backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: vector(1e4/3., 0.5, 1)}}}
+		old := near.Values[0].Tensor
+		at := approached(r.ref.Values[0].Tensor, r.kernel.Values[0].Tensor, vector(1, 1, 1), vector(2, 2, 1), old, vector(1e4, 0.5, 1))
+		grown := near
+		grown.Values = replacedAt(near.Values, old, at)
+		if holds, err := s.within(t.Context(), r, exchanged(r.program, 1e4, true), &near, &grown, unasked); holds != c.holds || c.holds && err != nil {
+			t.Errorf("a limit, %s: %v, %v", what, holds, err)
+		}
+	}
 	x := vector(nan, inf, -inf, 2)
 	p := &program.Program{Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{4}, Fill: program.Fill{Dist: program.Literal, Data: x}}}}
 	for signed, want := range map[bool][]float64{false: {9, 9, 9, 2}, true: {nan, 9, -9, 2}} {
@@ -396,6 +413,11 @@ func TestFollowsNonFinite(t *testing.T) {
 			}
 		}
 	}
+}
+
+// unasked is a reference that answers nothing.
+func unasked(context.Context, []*backend.Job) ([]*backend.Outcome, error) {
+	return nil, errors.New("asked")
 }
 
 // TestFailsLater: only a kernel that is right for as long as a warm-up, and wrong later, is

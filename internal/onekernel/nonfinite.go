@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plumb/backend"
+	"plumb/internal/judge"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
@@ -29,8 +30,9 @@ const residue = 0x1p-26
 // from the order of operations alone: it has an infinity where the reference has NaN, as
 // (x−m)·w has for an infinite w and x·w−m·w has not; or it differs in elements that do not
 // depend on any NaN or infinity, and which the reference multiplies by 0 on the way, as
-// attention does what is masked; or it has that to which the reference goes as infinities
-// grow, where the reference has NaN for ∞−∞: exp(x−logsumexp(x)) is 0 beside an infinity; or
+// attention does what is masked; or it has, within its limit, that to which the reference goes as
+// infinities grow, where the reference has NaN for ∞−∞ or ∞·0: exp(x−logsumexp(x)) is 0 beside
+// an infinity, and so is what decays as exp(w·t) is beyond t = 0 for an infinite rate; or
 // it has NaN or the other infinity where the reference's is one times what rounding has left
 // of 0, as (x−m)·w is in a row that is constant; or it has NaN for an infinity of a product of
 // matrices, to which it may add terms of zeros: what pads a block, the state before the first;
@@ -44,7 +46,6 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 	var free []*backend.Outcome
 	for k, by := range slices.Concat(replaced, far, far) {
 		p := exchanged(job.Program, by, k >= len(replaced))
-		p.Backward = nil
 		if k >= len(replaced)+len(far) {
 			p = program.Widen(p)
 		}
@@ -54,6 +55,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 		free = append(free, o)
 	}
+	grown := *free[2]
 	undefined := lerps || uses(r.refSeen.Operators, moments...) || s.contracts || s.traced != nil && s.traced.contracts(r.program)
 	for _, d := range r.verdict.Differences {
 		if d.Diff.Rule == compare.Distance && float64(d.Diff.WorstRatio) <= r.slack {
@@ -74,8 +76,49 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		if !follows(want, got, a, b, near, beyond, wide, undefined) {
 			return false, nil
 		}
+		grown.Values = replacedAt(grown.Values, near, approached(want, got, a, b, near, beyond))
 	}
-	return true, nil
+	return s.within(ctx, r, exchanged(job.Program, far[0], true), free[2], &grown, s.asks)
+}
+
+// approached is the result as infinities grow, with the kernel's numbers where the reference
+// has NaN of infinities and goes to one number.
+func approached(want, got, a, b, near, beyond *tensor.Tensor) *tensor.Tensor {
+	limit := near.Clone()
+	for i := range want.Len() {
+		if goesTo(want, near, beyond, i) && compare.Finite(got.At(i)) && a.At(i) != b.At(i) {
+			limit.Set(i, got.At(i))
+		}
+	}
+	return limit
+}
+
+// goesTo reports whether element i is NaN of infinities and one number as they grow.
+func goesTo(want, near, beyond *tensor.Tensor, i int) bool {
+	return cmplx.IsNaN(want.At(i)) && near.At(i) == beyond.At(i)
+}
+
+// replacedAt are values with one tensor in the place of another.
+func replacedAt(values []backend.Value, old, by *tensor.Tensor) []backend.Value {
+	values = slices.Clone(values)
+	for i := range values {
+		if values[i].Tensor == old {
+			values[i].Tensor = by
+		}
+		values[i].Tuple = replacedAt(values[i].Tuple, old, by)
+	}
+	return values
+}
+
+// within reports whether a result is as near the reference's of another program as that of
+// a case has to be.
+func (s *Session) within(ctx context.Context, r *result, p *program.Program, ref, got *backend.Outcome, asks judge.Ask) (bool, error) {
+	v, err := s.judge.Judge(ctx, backend.NewJob(p), ref, got, asks)
+	if err != nil {
+		return false, err
+	}
+	other := result{Case: r.Case, verdict: v, kernel: got, ref: ref, slack: r.slack}
+	return v.Word == verdict.Aligned || other.tolerated(), nil
 }
 
 // moments begin the names of operators that have a mean and a variance.
@@ -98,7 +141,7 @@ func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tenso
 		switch {
 		case compare.Finite(w) && compare.Finite(g), w == g, cmplx.IsNaN(w) && !compare.Finite(g):
 		case !compare.Finite(w) && compare.Finite(g) && a.At(i) == b.At(i):
-		case cmplx.IsNaN(w) && near.At(i) == beyond.At(i) && near.At(i) == g:
+		case goesTo(want, near, beyond, i) && compare.Finite(g): // which is held to its limit
 		case undefined && cmplx.IsInf(w) && cmplx.IsNaN(g):
 		case cmplx.IsInf(w) && !compare.Finite(g) && cmplx.Abs(wide[1].At(i)-wide[0].At(i)) < residue*(far[1]-far[0]):
 		default:
@@ -108,10 +151,11 @@ func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tenso
 	return true
 }
 
-// exchanged is a program whose inputs have a number in the place of NaN and infinities, or
-// of infinities alone, with their sign.
+// exchanged is the forward pass of a program whose inputs have a number in the place of NaN and
+// infinities, or of infinities alone, with their sign.
 func exchanged(p *program.Program, by float64, signed bool) *program.Program {
 	q := p.Clone()
+	q.Backward = nil
 	for i := range q.Inputs {
 		in := &q.Inputs[i]
 		if !in.DType.IsFloat() {
