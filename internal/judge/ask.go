@@ -31,8 +31,14 @@ type Ask func(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, err
 // the candidate is blamed for what may be inherited, the reference is asked for
 // the case on the candidate's path: see verdict.Path. The error is ask's.
 func (j *Judge) Judge(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
-	v, err := j.direct(ctx, job, ref, cand, ask)
-	if err != nil || !j.oracle.asks() {
+	return j.Unless(ctx, func(*verdict.Verdict) bool { return false }, job, ref, cand, ask)
+}
+
+// Unless is Judge, but that the reference is asked nothing where the verdict without it is
+// enough.
+func (j *Judge) Unless(ctx context.Context, enough func(*verdict.Verdict) bool, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
+	v, err := j.direct(ctx, enough, job, ref, cand, ask)
+	if err != nil || !j.oracle.asks() || enough(v) {
 		return v, err
 	}
 	path := verdict.Along(job, ref, cand, v)
@@ -46,7 +52,7 @@ func (j *Judge) Judge(ctx context.Context, job *backend.Job, ref, cand *backend.
 	if err != nil {
 		return nil, err
 	}
-	on, err := j.direct(ctx, path.Job, outcomes[0], path.Lift(outcomes[0], cand), ask)
+	on, err := j.direct(ctx, enough, path.Job, outcomes[0], path.Lift(outcomes[0], cand), ask)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +60,7 @@ func (j *Judge) Judge(ctx context.Context, job *backend.Job, ref, cand *backend.
 }
 
 // direct judges a case on the reference's own path.
-func (j *Judge) direct(ctx context.Context, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
+func (j *Judge) direct(ctx context.Context, enough func(*verdict.Verdict) bool, job *backend.Job, ref, cand *backend.Outcome, ask Ask) (*verdict.Verdict, error) {
 	c := j.Case(job, ref, cand)
 	if j.oracle == Always {
 		outcomes, err := ask(ctx, verdict.Questions(job, ref.Initial))
@@ -66,7 +72,7 @@ func (j *Judge) direct(ctx context.Context, job *backend.Job, ref, cand *backend
 		return c.Verdict(o), nil
 	}
 	v := c.Verdict(nil)
-	if !v.Arguable() {
+	if !v.Arguable() || enough(v) {
 		return v, nil
 	}
 	if n := need(ref); !j.fits(n) {

@@ -21,7 +21,7 @@ const compileTimeout = 15 * time.Second
 
 // compiling is how much of the time for calls is left to the compiler, which imports PyTorch
 // and Triton once more.
-const compiling = 2 * time.Second
+const compiling = 3 * time.Second
 
 // compile has what was launched compiled to PTX, in a process whose Triton is no
 // interpreter; it needs no GPU. An error is a finding, what is approximate a note.

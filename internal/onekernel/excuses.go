@@ -102,6 +102,15 @@ func (r *result) tolerated() bool {
 	return len(r.verdict.Differences) > 0 && r.intolerable() < 0
 }
 
+// bounded reports whether all differences of a verdict are ones that a kernel may have by
+// error bounds of the reference's own operations: what it gives for thirty inputs near the
+// given ones says nothing more, and takes thirty times as long.
+func (r *result) bounded(v *verdict.Verdict) bool {
+	return len(v.Differences) > 0 && !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool {
+		return d.Limit.Error == nil || !r.tolerable(&d)
+	})
+}
+
 // intolerable is the first difference that is beyond that, -1 for none.
 func (r *result) intolerable() int {
 	return slices.IndexFunc(r.verdict.Differences, func(d verdict.Difference) bool { return !r.tolerable(&d) })

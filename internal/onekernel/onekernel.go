@@ -683,7 +683,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		return s.one(ctx, c)
 	}
 	r.evenSeconds()
-	r.verdict, err = s.judge.Judge(ctx, job, r.ref, r.kernel, s.asks)
+	r.verdict, err = s.judge.Unless(ctx, r.bounded, job, r.ref, r.kernel, s.asks)
 	if err != nil {
 		return nil, err
 	}

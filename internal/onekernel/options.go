@@ -54,7 +54,7 @@ type Options struct {
 
 // Defaults are the options that plumb kernel has without flags.
 func Defaults() Options {
-	return Options{Cases: 60, Budget: 15 * time.Second, Timeout: 30 * time.Second}
+	return Options{Cases: 60, Budget: usualBudget, Timeout: 30 * time.Second}
 }
 
 // Filled returns the options with the defaults in the place of zeros.

@@ -123,12 +123,12 @@ const narrowest = 2
 // time, and a call an eighth of what is left, within bounds; a call that is made again, twice
 // what it took.
 const (
-	workASecond = 42_000 // of the budget, whose rest processes and the judge take
+	workASecond = 52_500 // of the budget, whose rest processes and the judge take
 	mostOfCall  = 300_000
 	usualOfCall = 100_000
 	leastOfCall = 20_000
 	ofLeft      = 8
-	usualBudget = 15 * time.Second
+	usualBudget = 12 * time.Second
 )
 
 // overdrawn is how many times its work a kernel may have for the draws that always come;
