@@ -34,21 +34,21 @@ func (c *applied) decidedOperand(v op.Value) bool {
 // either bounds a call of uncertain operands: what its results are as these were decided, and
 // how far they are from those of the other decision, element by element.
 func (c *applied) either() []*state {
-	held := map[*state]*tensor.Tensor{}
 	where := map[*tensor.Tensor]*tensor.Tensor{}
 	if len(c.out) != 1 {
 		return nil
 	}
-	for _, v := range c.call.Args.AllValues() {
-		if st := c.of(v); c.decidedOperand(v) {
-			held[st], where[tensorOf(v)] = st.err, st.err
-			st.err = nil
+	asDecided := *c.call
+	asDecided.Args = c.call.Args.MapValues(func(v op.Value) op.Value {
+		if !c.decidedOperand(v) {
+			return v
 		}
-	}
-	states := c.propagate(c.call, c.out)
-	for st, err := range held {
-		st.err = err
-	}
+		t, st := tensorOf(v).Clone(), *c.of(v)
+		where[tensorOf(v)], st.err = st.err, nil
+		c.set(t, &st)
+		return t
+	})
+	states := c.propagate(&asDecided, c.out)
 	if states[0].unknown {
 		return nil
 	}
