@@ -213,7 +213,8 @@ type result struct {
 	slack    float64 // times a limit that a difference may be
 	// misaligned says that the results differ by more than a kernel may be off.
 	misaligned bool
-	chosen     bool // by a reference that takes other elements than it did
+	viewed     string // what is said of its results' memory, if anything
+	chosen     bool   // by a reference that takes other elements than it did
 }
 
 // errNothing says that a kernel cannot be judged at all.
@@ -241,8 +242,8 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	case err != nil:
 		return nil, err
 	}
-	err = s.run(ctx)
-	if err == nil {
+	if err = s.run(ctx); err == nil {
+		s.views()
 		err = s.counted(ctx)
 	}
 	if errors.As(err, &nothing) {
@@ -489,11 +490,7 @@ func lenient() []*op.Def {
 
 // run judges cases until there are enough, or the time is spent.
 func (s *Session) run(ctx context.Context) error {
-	warm := false
-	for i := range s.cfg.Cases {
-		if s.late(i) {
-			break
-		}
+	for i, warm := 0, false; i < s.cfg.Cases && !s.late(i); i++ {
 		if s.worked(1) && i >= len(first)/2 || s.worked(overdrawn) {
 			s.note(fmt.Sprintf("%d of %d calls were made: Triton's interpreter takes long for one", i, s.cfg.Cases))
 			break
