@@ -246,7 +246,7 @@ var trueOrders = eachCall(map[string]string{
 		Reference: "torch <2.9",
 		Target:    target,
 		Kinds:     []verdict.Kind{verdict.Exception},
-		When:      func(p *program.Program) bool { return hasBool(p.Calls[0], map[string]int{"dist": 2}[target]) },
+		When:      func(p *program.Program) bool { return isBoolOrder(p.Calls[0]) },
 		Reason:    "an order that is True is refused by the kernel, where linalg.vector_norm takes it for 1",
 		Proof:     call,
 	}
@@ -471,8 +471,13 @@ func hasOrder(p *program.Program, n int64) bool {
 	})
 }
 
-// hasBool reports True or False for an order, the argument at a place or the second.
-func hasBool(c program.Call, at int) bool {
-	_, is := argumentOf(&c, max(at, 1), "p").(bool)
+// isBoolOrder reports True or False for an order, the first argument behind the tensors.
+func isBoolOrder(c program.Call) bool {
+	isTensor := func(v any) bool { _, is := v.(program.Ref); return is }
+	tensors := 0
+	for tensors < len(c.Args) && isTensor(c.Args[tensors]) {
+		tensors++
+	}
+	_, is := argumentOf(&c, tensors, "p").(bool)
 	return is
 }
