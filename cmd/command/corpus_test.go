@@ -16,6 +16,7 @@ import (
 func TestCorpus(t *testing.T) {
 	slow(t)
 	needTorch(t)
+	t.Parallel() // half of the time one side waits for the other
 	const dir = "../../suites/corpus"
 	w, _ := play(t, nil, []string{dir}, "--reference", "torch", "--seed", "7")
 	said := map[string]string{}
