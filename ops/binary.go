@@ -367,19 +367,16 @@ func rejectBoolSub(a op.Args) error {
 
 // rejectComplex rejects tensors and Scalars that promote to a complex dtype.
 func rejectComplex(names ...op.Handle) func(op.Args) error {
-	return func(a op.Args) error {
-		if d := a.Promoted(names...); d.IsComplex() {
-			return op.RuntimeError("not implemented for %s", d)
-		}
-		return nil
-	}
+	return complexIs(op.RuntimeError, names)
 }
 
 // refuseComplex is rejectComplex where PyTorch calls the dtype a wrong type.
-func refuseComplex(names ...op.Handle) func(op.Args) error {
+func refuseComplex(names ...op.Handle) func(op.Args) error { return complexIs(op.TypeError, names) }
+
+func complexIs(class func(format string, args ...any) *op.Error, names []op.Handle) func(op.Args) error {
 	return func(a op.Args) error {
 		if d := a.Promoted(names...); d.IsComplex() {
-			return op.TypeError("%s is not supported", d)
+			return class("not implemented for %s", d)
 		}
 		return nil
 	}
