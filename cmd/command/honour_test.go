@@ -356,6 +356,11 @@ func TestSignalsEndCommands(t *testing.T) {
 	if err := os.Symlink(exe, plumb); err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now()
+	if err := exec.Command(plumb, "--help").Run(); err != nil {
+		t.Fatal(err)
+	}
+	listens := 500*time.Millisecond + 4*time.Since(begun) // two processes start
 	for _, args := range [][]string{
 		{"repro", fifo},
 		{"ops", "gradcheck", "-n", "100000", "conv*"},
@@ -369,7 +374,7 @@ func TestSignalsEndCommands(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(listens)
 			_ = cmd.Process.Signal(sig)
 			select {
 			case <-ended:

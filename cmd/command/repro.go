@@ -421,11 +421,11 @@ func (f *reproFlags) goTest(cmd *cobra.Command, b *bundle.Bundle) error {
 	if err := b.Extract(dir); err != nil {
 		return usage(err)
 	}
-	env := []string{"GOFLAGS=", "GOWORK=off"}
+	env := []string{"GOWORK=off"}
 	if err := execute(cmd, dir, env, "go", "mod", "edit", "-replace", module.Path+"="+source); err != nil {
 		return unable(fmt.Errorf("go mod edit: %w", err))
 	}
-	if err := execute(cmd, dir, env, "go", "test", "-c", "-o", "repro.test", "."); err != nil {
+	if err := execute(cmd, dir, env, "go", "test", "-mod=readonly", "-c", "-o", "repro.test", "."); err != nil {
 		return unable(errors.New("the Go test does not compile against the source in " + source))
 	}
 	return execute(cmd, dir, nil, filepath.Join(dir, "repro.test"), "-test.v")

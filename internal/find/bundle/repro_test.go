@@ -451,9 +451,9 @@ func source(t testing.TB) string {
 // goTest runs the Go test of a bundle as a person would who has Plumb's source.
 func goTest(t testing.TB, b *bundle.Bundle) (int, string) {
 	t.Helper()
-	for _, argv := range [][]string{{"go", "mod", "edit", "-replace", "plumb=" + source(t)}, {"go", "test", "."}} {
+	for _, argv := range [][]string{{"go", "mod", "edit", "-replace", "plumb=" + source(t)}, {"go", "test", "-mod=readonly", "."}} {
 		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Dir, cmd.Env = b.Dir, append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+		cmd.Dir, cmd.Env = b.Dir, append(os.Environ(), "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); err != nil || argv[1] == "test" {
 			return code, string(out)
