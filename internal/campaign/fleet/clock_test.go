@@ -10,6 +10,7 @@ import (
 // TestTimeByTheClock: once it is over, what workers have is judged to its end, what nobody
 // has is left out, and a worker that says nothing is not waited for beyond its lease.
 func TestTimeByTheClock(t *testing.T) {
+	t.Parallel() // it waits
 	const budget = 2 * time.Second
 	for silent, lease := range map[bool]time.Duration{false: time.Minute, true: 3 * time.Second} {
 		s := serveAs(t, 0, ledger.Budget{Time: budget, Clock: true}, func(c *Coordinator) { c.Lease = lease })

@@ -17,6 +17,7 @@ import (
 // TestFilesAreSent: a worker has the coordinator's files by what is in them; a file that
 // has changed is refused, and one that was sent before a restart need not be there.
 func TestFilesAreSent(t *testing.T) {
+	t.Parallel() // it waits
 	dir := t.TempDir()
 	by := Access{Token: token}
 	server, err := Listen("127.0.0.1:0", dir, by)

@@ -40,6 +40,7 @@ func finishAll(t *testing.T, w *Worker) {
 // that has its subject, and by another where that one vanishes; what it made of it is kept as
 // it was sent, also where the coordinator was away meanwhile.
 func TestFindingsAreLookedAt(t *testing.T) {
+	t.Parallel() // it waits
 	dir := t.TempDir()
 	by := Access{Token: token}
 	server, err := Listen("127.0.0.1:0", dir, by)
@@ -194,6 +195,7 @@ func (s *served) endsWithoutBundle(t *testing.T) {
 
 // TestFindingsThatNobodyLooksAt: a coordinator whose workers have gone does not wait for ever.
 func TestFindingsThatNobodyLooksAt(t *testing.T) {
+	t.Parallel() // it waits
 	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
 		c.Lease = time.Second
 		c.Findings = func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil }
@@ -210,6 +212,7 @@ func TestFindingsThatNobodyLooksAt(t *testing.T) {
 // TestFindingsTakeSoLong: once the time is over, what waits for no worker has no bundle, and
 // what workers have, or wait for, is kept.
 func TestFindingsTakeSoLong(t *testing.T) {
+	t.Parallel() // it waits
 	kept := 0
 	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
 		c.looking = time.Second
@@ -251,6 +254,7 @@ func TestFindingsTakeSoLong(t *testing.T) {
 // TestFindingsThatEndWorkers: a finding that three workers took and vanished with is for no
 // fourth.
 func TestFindingsThatEndWorkers(t *testing.T) {
+	t.Parallel() // it waits
 	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
 		c.Lease = 500 * time.Millisecond
 		c.Findings = func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil }
@@ -288,6 +292,7 @@ func TestFindingsThatEndWorkers(t *testing.T) {
 // TestFindingOfTheLastWorker: a coordinator whose only worker vanishes with a finding waits
 // for as long as that may take, and then ends.
 func TestFindingOfTheLastWorker(t *testing.T) {
+	t.Parallel() // it waits
 	s := serveAs(t, 8, ledger.Budget{}, func(c *Coordinator) {
 		c.Lease, c.each = time.Second, time.Second
 		c.Findings = func() ([]Finding, error) { return []Finding{{N: 1, Subject: "a"}}, nil }

@@ -151,6 +151,7 @@ func TestWorkersServeWhatTheyHave(t *testing.T) {
 // TestBadWorkersChangeNoCount: one takes units and vanishes, one sends garbage and
 // lies, one sends all of its results twice; the last one is right.
 func TestBadWorkersChangeNoCount(t *testing.T) {
+	t.Parallel() // it waits
 	s := serve(t, 100)
 	ctx := t.Context()
 	join := func(name string) *Worker {
