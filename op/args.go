@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"plumb/tensor"
 )
@@ -75,6 +76,13 @@ func (a Args) Any(p Handle) any { return a.at(p.Name()) }
 
 // Has reports whether an argument is not None.
 func (a Args) Has(p Handle) bool { return a.at(p.Name()) != nil }
+
+// With returns the arguments with another value of one of them.
+func (a Args) With(p Handle, v any) Args {
+	a.Vals = slices.Clone(a.Vals)
+	a.Vals[a.Sig.index(p.Name())] = v
+	return a
+}
 
 func (a Args) at(name string) any {
 	i := a.Sig.index(name)

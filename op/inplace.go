@@ -36,6 +36,10 @@ type InPlaceRules struct {
 	// NoBackward returns what PyTorch refuses to differentiate the call with
 	// once a gradient is asked for; "" where it has one. Nil always has one.
 	NoBackward func(a Args) string
+	// Called returns the arguments of the pure call that computes what a call by the
+	// name of the in-place form does, where PyTorch's function of the pure name refuses
+	// what its kernel takes; nil: they are the same.
+	Called func(a Args) Args
 }
 
 // Differentiable reports whether PyTorch differentiates the call in place.
@@ -80,6 +84,9 @@ func Assigning(name string) string {
 func (c *Call) inPlace(name string) {
 	_, tensor := c.Args.Vals[0].(Value)
 	c.InPlace = tensor && InPlace(name)
+	if c.InPlace && c.Def.InPlace.Called != nil {
+		c.Args = c.Def.InPlace.Called(c.Args)
+	}
 	if i := c.Args.Sig.index("inplace"); i >= 0 && c.Args.Vals[i] == true {
 		c.InPlace = true
 		c.Args.Vals = slices.Clone(c.Args.Vals)

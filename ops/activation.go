@@ -50,6 +50,7 @@ var activationOps = []*op.Def{
 	},
 	{
 		Sig:     "hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
+		InPlace: op.InPlaceRules{Called: limitsExchanged},
 		More:    []string{"hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, bool inplace=False) -> Tensor"},
 		Names:   []string{"torch.nn.functional.hardtanh"},
 		Doc:     "Limits each element to [min_val, max_val]: min(max(x, min_val), max_val). The gradient is 0 at the bounds.",
@@ -242,6 +243,19 @@ func sampleClamp(s *op.Sampler) []any {
 		return []any{x, op.Kw("max", 1.0)}
 	}
 	return []any{x, -0.5, 1.0}
+}
+
+// limitsExchanged has hardtanh_ take a min_val above max_val, as PyTorch's kernel does:
+// min(max(x, min_val), max_val) is max_val then, and hardtanh alone refuses it.
+func limitsExchanged(a op.Args) op.Args {
+	lo, hi := number(a, arg.MinValScalar), number(a, arg.MaxValScalar)
+	if lo.DType().IsComplex() || hi.DType().IsComplex() || lo.Float() <= hi.Float() {
+		return a
+	}
+	if low := a.With(arg.MaxValScalar, a.Any(arg.MinValScalar)); hardtanhLimits(low) != nil {
+		return low // is refused by its min_val
+	}
+	return a.With(arg.MinValScalar, a.Any(arg.MaxValScalar))
 }
 
 func hardtanhLanes(a op.Args) unary {
@@ -582,12 +596,18 @@ func realNumbers(names ...op.ScalarArg) func(op.Args) error {
 	}
 }
 
-// limitsFit checks the limits of hardtanh, which for integers are truncated first.
+// limitsFit checks the limits of hardtanh.
 func limitsFit(a op.Args) error {
-	names := []op.ScalarArg{arg.MinValScalar, arg.MaxValScalar}
-	if lo, hi := number(a, names[0]), number(a, names[1]); !lo.DType().IsComplex() && !hi.DType().IsComplex() && lo.Float() > hi.Float() {
+	lo, hi := number(a, arg.MinValScalar), number(a, arg.MaxValScalar)
+	if !lo.DType().IsComplex() && !hi.DType().IsComplex() && lo.Float() > hi.Float() {
 		return op.ValueError("argument 'min_val' must not be greater than 'max_val', but they are %v and %v", lo.Any(), hi.Any())
 	}
+	return hardtanhLimits(a)
+}
+
+// hardtanhLimits checks that the dtype has the limits, which for integers are truncated first.
+func hardtanhLimits(a op.Args) error {
+	names := []op.ScalarArg{arg.MinValScalar, arg.MaxValScalar}
 	d := a.Value(arg.Input).DType()
 	if !d.IsInt() {
 		return realNumbers(names...)(a)

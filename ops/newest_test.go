@@ -80,6 +80,12 @@ func TestNewestRules(t *testing.T) {
 		{"torch.nn.functional.hardtanh", []any{u, -3, -2}, "RuntimeError"},
 		{"torch.nn.functional.hardtanh", []any{u, 256, 300}, "RuntimeError"},
 		{"torch.nn.functional.hardtanh", []any{u, -1e30, 2.0}, "RuntimeError"},
+		{"torch.nn.functional.hardtanh", []any{one(2), 0.5, -0.5}, "ValueError"},
+		{"torch.nn.functional.hardtanh", []any{one(2), 0.5, -0.5, true}, "ValueError"},
+		{"torch.nn.functional.hardtanh_", []any{one(2), 0.5, -0.5}, "float32 -0.5"},
+		{"torch.nn.functional.hardtanh_", []any{u, 2.5, 1}, "uint8 1"},
+		{"torch.nn.functional.hardtanh_", []any{u, 300, 1}, "RuntimeError"},
+		{"torch.nn.functional.hardtanh_", []any{of(tensor.I64, 1, 3), 1e30, 2.0}, "RuntimeError"},
 	} {
 		t.Run(fmt.Sprint(c.name, c.args), func(t *testing.T) {
 			got := classOf(c.name, c.args)
