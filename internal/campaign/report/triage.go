@@ -36,14 +36,49 @@ type Cluster struct {
 	Failed int      `json:"failed"`
 	Judged int      `json:"judged"`
 	Causes []*Cause `json:"causes"` // the most frequent first
-	// Table says, where every judged case fails, that the adapter's table is
-	// likely wrong, and what it has.
+	// Table says, where every judged case fails, or nearly (see whole), that the
+	// adapter's table is likely wrong, and what it has.
 	Table *Callables `json:"table_likely_wrong,omitempty"`
 	// DTypes says, where every judged case fails, that all do by a dtype alone:
 	// which one a result has is a framework's own choice.
 	DTypes bool `json:"dtype_alone,omitempty"`
 
-	otherwise bool // a finding differs in more than a dtype
+	otherwise bool                // a finding differs in more than a dtype
+	variants  map[string]*variant // of the operator's literal: the dtypes
+}
+
+// variant is how many legal cases of a variant failed, of those that were judged.
+type variant struct{ failed, judged int }
+
+// judge counts a legal case that failed, or was aligned.
+func (c *Cluster) judge(name string, failed bool) {
+	if c.variants == nil {
+		c.variants = map[string]*variant{}
+	}
+	v := c.variants[name]
+	if v == nil {
+		v = &variant{}
+		c.variants[name] = v
+	}
+	c.Judged, v.judged = c.Judged+1, v.judged+1
+	if failed {
+		c.Failed, v.failed = c.Failed+1, v.failed+1
+	}
+}
+
+// whole reports whether every judged case fails; or three quarters, and among them every
+// one of two dtypes: of others, such as bools, what is computed wrongly may come out alike.
+func (c *Cluster) whole() bool {
+	if c.Failed == c.Judged {
+		return c.Failed >= fewest
+	}
+	whole := 0
+	for _, v := range c.variants {
+		if v.judged >= fewest && v.failed == v.judged {
+			whole++
+		}
+	}
+	return whole > 1 && 4*c.Failed >= 3*c.Judged
 }
 
 // Cause is what findings of a cluster have in common.
@@ -65,22 +100,22 @@ func (t *Triage) Add(r *verdict.Record) {
 	switch {
 	case v.Word.IsFinding():
 		if !ofOne {
-			id = operatorOf(r)
+			id, variant = operatorOf(r), ""
 		}
 		c := t.cluster(r.Candidate, id)
 		c.add(cause(v))
 		c.otherwise = c.otherwise || !ofDType(v)
 		if variant != Illegal {
-			c.Failed, c.Judged = c.Failed+1, c.Judged+1
+			c.judge(variant, true)
 		}
 	case v.Word == verdict.Aligned && ofOne && variant != Illegal:
-		t.cluster(r.Candidate, id).Judged++
+		t.cluster(r.Candidate, id).judge(variant, false)
 	case v.Word == verdict.Aligned && !ofOne:
 		var names []string
 		for _, call := range r.Program.Calls {
 			if name := verdict.OperatorName(call.Target); !slices.Contains(names, name) {
 				names = append(names, name)
-				t.cluster(r.Candidate, name).Judged++
+				t.cluster(r.Candidate, name).judge("", false)
 			}
 		}
 	}
@@ -153,7 +188,7 @@ func (t *Triage) Clusters() []*Cluster {
 			continue
 		}
 		slices.SortStableFunc(c.Causes, func(a, b *Cause) int { return b.Count - a.Count })
-		if c.Failed == c.Judged && c.Failed >= fewest && t.Callable != nil {
+		if c.whole() && t.Callable != nil {
 			c.Table = t.Callable(c.Candidate, c.Operator)
 			if c.DTypes = c.Table != nil && !c.otherwise; c.DTypes {
 				c.Table = nil
@@ -224,7 +259,11 @@ func (c *Cluster) text(w io.Writer) {
 	if c.Table == nil {
 		return
 	}
-	fmt.Fprintln(w, "    every one fails: the adapter's table is likely wrong")
+	which := "every one fails"
+	if c.Failed < c.Judged {
+		which = "most fail, and in some dtypes every one"
+	}
+	fmt.Fprintf(w, "    %s: the adapter's table is likely wrong\n", which)
 	for _, line := range c.Table.Torch {
 		fmt.Fprintf(w, "      PyTorch  %s\n", line)
 	}

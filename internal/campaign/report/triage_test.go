@@ -9,8 +9,8 @@ import (
 	"plumb/program"
 )
 
-// TestTriage: where every judged case of an operator fails, the table is shown;
-// where one is aligned, or the subject has no table, it is not.
+// TestTriage: where every judged case of an operator fails, or three quarters with all
+// of two dtypes, the table is shown; where more are aligned, or the subject has no table, it is not.
 func TestTriage(t *testing.T) {
 	triage := Triage{Callable: func(candidate, operator string) *Callables {
 		if candidate == "native" {
@@ -46,6 +46,19 @@ func TestTriage(t *testing.T) {
 	add("jax", "s.py::test_b", 4, at("torch.log"), "torch.log")
 	add("jax", "s.py::test_c", 1, fine, "Tensor.log")
 
+	for _, dtype := range []string{"float32", "float64", "int64"} {
+		add("jax", "ops::atan2["+dtype+"]", 4, wrong)
+		add("jax", "ops::hypot["+dtype+"]", 4, wrong)
+	}
+	add("jax", "ops::atan2[bool]", 4, fine)
+	add("jax", "ops::hypot[bool]", 5, fine) // more than a quarter
+	add("jax", "ops::fmax[float32]", 3, wrong)
+	add("jax", "ops::fmax[float64]", 8, wrong)
+	add("jax", "ops::fmax[float64]", 1, fine) // one dtype alone is whole
+	add("jax", "s.py::test_d[a]", 3, at("torch.cos"), "torch.cos")
+	add("jax", "s.py::test_d[b]", 3, at("torch.cos"), "torch.cos")
+	add("jax", "s.py::test_d[c]", 1, fine, "torch.cos") // parameters of tests are no dtypes
+
 	both := verdict.Verdict{Word: verdict.Misaligned, Kind: "dtype", Differences: []verdict.Difference{{Kind: "dtype"}, {Kind: "value"}}}
 	add("jax", "ops::sort[float32]", 3, verdict.Verdict{Word: verdict.Misaligned, Kind: "dtype", Differences: both.Differences[:1]})
 	add("jax", "ops::topk[float32]", 3, both)
@@ -59,6 +72,7 @@ func TestTriage(t *testing.T) {
 		table, dtypes  bool
 	}{
 		"jax relu": {3, 3, true, false}, "jax abs": {9, 10, false, false}, "jax neg": {2, 2, false, false}, "native relu": {3, 3, false, false},
+		"jax atan2": {12, 16, true, false}, "jax hypot": {12, 17, false, false}, "jax fmax": {11, 12, false, false}, "jax cos": {6, 7, false, false},
 		"jax exp": {4, 4, true, false}, "jax log": {4, 5, false, false}, "jax sort": {3, 3, false, true}, "jax topk": {3, 3, true, false},
 	} {
 		if c := got[name]; c == nil || c.Failed != want.failed || c.Judged != want.judged || (c.Table != nil) != want.table || c.DTypes != want.dtypes {
@@ -68,6 +82,10 @@ func TestTriage(t *testing.T) {
 	var b bytes.Buffer
 	triage.Text(&b)
 	want := `findings by operator and cause:
+  jax, atan2: 12 of 16 judged cases fail: 12 × value
+    most fail, and in some dtypes every one: the adapter's table is likely wrong
+      PyTorch  atan2(Tensor input) -> Tensor
+      adapter  "atan2": "wrong"
   jax, exp: 4 of 4 judged cases fail: 4 × value
     every one fails: the adapter's table is likely wrong
       PyTorch  exp(Tensor input) -> Tensor
