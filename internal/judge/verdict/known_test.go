@@ -157,3 +157,21 @@ func TestKnownCrash(t *testing.T) {
 		}
 	}
 }
+
+// TestCandidateFaultsOfADType: a fault of a candidate in a dtype is known where a result of
+// another call has it, not only an input.
+func TestCandidateFaultsOfADType(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((1,), torch.float64, [1.5])\ny = x.float()\nz = torch.exp(y)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(d tensor.DType) backend.Value { return backend.Value{Tensor: tensor.New(d, 1)} }
+	ref := &backend.Outcome{Status: backend.OK, Values: []backend.Value{of(tensor.F32), of(tensor.F32)}}
+	v := &verdict.Verdict{Word: verdict.Misaligned, Kind: "value", Where: &verdict.Where{Part: backend.PartValue, Call: 1, Target: "torch.exp", Name: "z"}}
+	for d, want := range map[tensor.DType]verdict.Word{tensor.F32: verdict.Known, tensor.F64: verdict.Misaligned} {
+		faults := []verdict.CandidateFault{{KnownFault: verdict.KnownFault{Reference: "mine", Target: "exp", DType: d, Kinds: []verdict.Kind{"value"}}}}
+		if got := verdict.Excused(v, p, ref, backend.Info{Name: "mine"}, faults).Word; got != want {
+			t.Errorf("a fault in %s: %s, want %s", d, got, want)
+		}
+	}
+}
