@@ -68,7 +68,7 @@ FIELDS = ("call", "dtypes", "when", "ignores", "ints", "rank")  # of an entry
 
 
 def mistakes(table):
-    """Lists what no table says: operators that there are not, fields without a meaning, calls that are no Python."""
+    """Lists what no table says: operators that there are not, fields without a meaning, calls that are no Python or have parts that no call has."""
     for name, entry in table.items():
         if name not in KNOWN["operators"]:
             near = difflib.get_close_matches(name, KNOWN["operators"], 1)
@@ -77,7 +77,8 @@ def mistakes(table):
             e = {"call": e} if isinstance(e, str) else e or {}
             yield from ("%s: an entry has no %s, but %s" % (name, field, ", ".join(FIELDS)) for field in e if field not in FIELDS)
             try:
-                ast.parse(str(e.get("call")), mode="eval")
+                nodes = ast.walk(ast.parse(str(e.get("call")), mode="eval").body)
+                yield from ("%s: a table's call has no %s: %s" % (name, type(n).__name__, e["call"]) for n in nodes if not isinstance(n, KINDS))
             except SyntaxError as error:
                 yield "%s: the call %s: %s" % (name, e["call"], error.msg)
 

@@ -7,6 +7,7 @@ for table in (
     {"expp": "numpy.exp(input)"},
     {"exp": {"call": "numpy.exp(input)", "dtype": ["float32"]}},
     {"exp": "numpy.exp(input"},
+    {"exp": "numpy.exp(*[v for v in [input]])"},
 ):
     print("; ".join(plumb_table.mistakes(table)) or "none")
 for name in ("jax", "tensorflow", "mlx", "numpy", "mindspore", "onnx", "tinygrad"):
