@@ -119,6 +119,21 @@ func TestONNXTruncates(t *testing.T) {
 	}
 }
 
+// TestONNXFloorDividesZeros: 0 divided has the sign of the quotient.
+func TestONNXFloorDividesZeros(t *testing.T) {
+	x, y := []float64{0, math.Copysign(0, -1), 0, math.Copysign(0, -1), 1, -1, 5}, []float64{-2, 2, 2, -2, 2, 2, 0}
+	b := new(builder).in("x", f32([]int{len(x)}, x...), false).in("y", f32([]int{len(y)}, y...), false)
+	out := run(t, hosted(t, "onnx:ort", ""), b.call("z", "torch.floor_divide", program.Ref("x"), program.Ref("y")))
+	if out.Status != backend.OK {
+		t.Fatalf("%+v", out)
+	}
+	for i, got := range tensor.Data[float32](out.Values[0].Tensor) {
+		if want := float32(math.Floor(x[i] / y[i])); math.Float32bits(got) != math.Float32bits(want) {
+			t.Errorf("%g // %g is %g, want %g", x[i], y[i], got, want)
+		}
+	}
+}
+
 // TestONNXAttributesAreSingle: a float64 that ONNX would round to the float32 of an
 // attribute is none of its calls.
 func TestONNXAttributesAreSingle(t *testing.T) {

@@ -258,4 +258,7 @@ class Losses:
         found = self.op("Sub", found, self.op("Where", other, one, zero))
         low = self.op("Floor", found)
         low = self.op("Add", low, self.op("Where", self.op("Greater", self.op("Sub", found, low), 0.5), one, zero))
-        return self.op("Where", self.op("Equal", b, zero), self.op("Div", a, b), low)
+        whole = self.op("Div", a, b)
+        found = self.op("Where", self.op("Equal", b, zero), whole, low)
+        below = self.op("And", self.op("Equal", found, zero), self.op("Less", self.op("Div", one, whole), zero))
+        return self.op("Mul", found, self.op("Where", below, self.op("Neg", one), one))  # 0 has the quotient's sign
