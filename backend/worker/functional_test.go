@@ -247,3 +247,35 @@ func TestCorrelationsAreOfFloat32(t *testing.T) {
 		}
 	}
 }
+
+// TestSumsOfADType: sums and products have the integer dtype that is asked for, where a
+// framework of its own accord has another, and a choice of two numbers that of numbers.
+func TestSumsOfADType(t *testing.T) {
+	for name, calls := range map[string]string{"mlx": "sum int16 prod int16 where int64", "tinygrad": "sum int16", "paddle": "sum int32", "mindspore": "sum int16 prod int32 cumprod int32"} {
+		t.Run(name, func(t *testing.T) {
+			w := framework(t, name, name)
+			words := strings.Fields(calls)
+			for i := 0; i < len(words); i += 2 {
+				want, err := tensor.ParseDType(words[i+1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := new(builder).in("x", tensor.Float64s(tensor.I64, []int{2}, -3, 2), false)
+				switch words[i] {
+				case "where":
+					b.call("m", "torch.gt", ref("x"), int64(0)).call("y", "torch.where", ref("m"), int64(1), int64(0))
+				case "cumprod":
+					b.call("y", "torch.cumprod", ref("x"), int64(0)).kw("dtype", want)
+				default:
+					b.call("y", "torch."+words[i], ref("x")).kw("dtype", want)
+				}
+				out := run(t, w, b)
+				if out.Status != backend.OK {
+					t.Errorf("%s: %+v", words[i], out)
+				} else if got := out.Values[len(out.Values)-1].Tensor.DType(); got != want {
+					t.Errorf("%s has %s, want %s", words[i], got, want)
+				}
+			}
+		})
+	}
+}
