@@ -215,10 +215,11 @@ func (s *spec) addFiles() error {
 			}
 		}
 	}
-	names, err := withinFolders(files)
+	names, notes, err := withinFolders(files)
 	if err != nil {
 		return usage(err)
 	}
+	s.notes = append(s.notes, notes...)
 	for _, name := range names {
 		text, err := readSource(name)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -110,11 +111,11 @@ func (d *drawing) shipped(s *subjects) (*loaded, error) {
 // test_*.py in it and below. Where there are several, what is no Python costs
 // its own file alone.
 func (d *drawing) files(names []string) (*loaded, error) {
-	out := &loaded{defined: map[string]*script.Test{}}
-	names, err := withinFolders(names)
+	names, notes, err := withinFolders(names)
 	if err != nil {
 		return nil, err
 	}
+	out := &loaded{defined: map[string]*script.Test{}, notes: notes}
 	for _, name := range names {
 		src, err := readSource(name)
 		if err != nil {
@@ -134,29 +135,62 @@ func (d *drawing) files(names []string) (*loaded, error) {
 	return out, nil
 }
 
-// withinFolders puts the test files of a folder in its place.
-func withinFolders(names []string) ([]string, error) {
-	var out []string
+// withinFolders puts the test files of a folder in its place, and notes where it leaves
+// out others that have tests.
+func withinFolders(names []string) (files, notes []string, err error) {
 	for _, name := range names {
-		if info, err := os.Stat(name); err != nil || !info.IsDir() {
-			out = append(out, name)
+		info, err := os.Stat(name)
+		if errors.Is(err, os.ErrNotExist) && name == string(suitesSource) { // they are there without their folder
+			for _, f := range suites.Files() {
+				files = append(files, f.Name)
+			}
 			continue
 		}
-		before := len(out)
-		err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-			if ok, _ := filepath.Match("test_*.py", e.Name()); ok && err == nil && !e.IsDir() {
-				out = append(out, path)
+		if err != nil || !info.IsDir() {
+			files = append(files, name)
+			continue
+		}
+		before, others := len(files), []string(nil)
+		err = filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+			switch ok, _ := filepath.Match("test_*.py", e.Name()); {
+			case err != nil || e.IsDir():
+			case ok:
+				files = append(files, path)
+			case hasTests(path):
+				others = append(others, path)
 			}
 			return err
 		})
-		if err != nil {
-			return nil, err
-		}
-		if len(out) == before {
-			return nil, fmt.Errorf("%s holds no file test_*.py", name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(files) == before && len(others) > 0:
+			return nil, nil, fmt.Errorf("%s holds no file test_*.py; %s", name, haveTests(others))
+		case len(files) == before:
+			return nil, nil, fmt.Errorf("%s holds no file test_*.py", name)
+		case len(others) > 0:
+			notes = append(notes, fmt.Sprintf("%s stands for its files test_*.py; %s", name, haveTests(others)))
 		}
 	}
-	return out, nil
+	return files, notes, nil
+}
+
+var decorated = regexp.MustCompile(`(?m)^[ \t]*@(\w+\.)*autotest\b`)
+
+// hasTests reports whether a file of a folder looks as if it had tests.
+func hasTests(path string) bool {
+	if filepath.Ext(path) != ".py" {
+		return false
+	}
+	src, err := readSource(path)
+	return err == nil && decorated.Match(src)
+}
+
+func haveTests(files []string) string {
+	if len(files) == 1 {
+		return files[0] + " has tests too: name it to run them"
+	}
+	return fmt.Sprintf("%d others have tests too, such as %s: name them to run them", len(files), files[0])
 }
 
 // mistaken is a file that cannot be loaded, as a test in error.

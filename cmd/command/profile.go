@@ -167,7 +167,7 @@ func (p *profileCommand) marked(files []string, log io.Writer) ([]*script.Test, 
 			return nil, fmt.Errorf("%s cannot be measured: it holds results", spec)
 		}
 	}
-	files, err := withinFolders(files)
+	files, _, err := withinFolders(files)
 	if err != nil {
 		return nil, err
 	}

@@ -30,11 +30,12 @@ func (r *runCommand) command() *cobra.Command {
 		Long: `Run draws random programs from PyTorch-style tests, runs each forward and
 backward on the reference and on the candidates, and compares every tensor.
 
-A FILE is a test file (see suites/), a folder, which stands for the test_*.py in
-it and below, or a program as printed for a finding.
+A FILE is a test file, a folder, which stands for the test_*.py in it and below,
+or a program as printed for a finding.
 FILE::TEST, FILE::CLASS::TEST and FILE::CLASS choose tests of a file, by the names
-that --collect-only lists. Without a FILE the shipped suites run; on a machine
-without PyTorch, its recorded results are the reference.
+that --collect-only lists. Without a FILE the shipped suites run (and by the word
+suites, where no folder has that name); on a machine without PyTorch, its recorded
+results are the reference.
 
 To draw cases without a test file: plumb ops run, plumb graph run.`,
 		Example: `  plumb run                                   the shipped suites
