@@ -13,14 +13,11 @@ import (
 // unseen is what neither the interpreter nor the compiler's output shows.
 const unseen = "Triton ran in its interpreter: races in shared memory and faults of the compiler are not seen"
 
-// compiles is what the environment of a process says whose Triton is no interpreter.
-const compiles = "TRITON_INTERPRET=0"
-
 // compileTimeout bounds what a compiler takes: it judges nothing but its own errors.
 const compileTimeout = 15 * time.Second
 
-// compiling is how much of the time for calls is left to the compiler, which imports PyTorch
-// and Triton once more.
+// compiling is how much of the time for calls is left to the compiler, for which Triton is
+// imported once more.
 const compiling = 3 * time.Second
 
 // compile has what was launched compiled to PTX, in a process whose Triton is no
@@ -43,7 +40,7 @@ func (s *Session) compile(ctx context.Context) error {
 	defer os.RemoveAll(cache)
 	spec := s.cfg.Kernel.spec("compiler", s.cfg.target())
 	spec["params"], spec["tensors"], spec["required"] = s.kernel.spec["params"], s.kernel.spec["tensors"], s.kernel.spec["required"]
-	h, err := openHost(ctx, s.cfg, spec, "", compiles, "TRITON_CACHE_DIR="+cache)
+	h, err := openHost(ctx, s.cfg, spec, "", "TRITON_CACHE_DIR="+cache)
 	if err != nil {
 		return err
 	}

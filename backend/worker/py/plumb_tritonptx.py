@@ -4,9 +4,9 @@ plumb_kernel.py has this in the role "compiler"; it is told what a call has laun
 (plumb_triton.remember).
 """
 
+import os
 import re
 import sys
-import time
 
 import plumb_forms
 import plumb_triton
@@ -15,8 +15,8 @@ import torch
 TARGET = ("cuda", 80, 32)  # an A100
 LATER = ("cuda", 90, 32)
 REMOVED = "Block pointers have been removed"
-MOST = 4  # kernels of a file that are compiled, those of the smallest blocks
-LONGEST = 5  # seconds after which no further one is begun
+MOST = 4  # launches that are compiled
+LONGEST = 3  # seconds of the processor that compilations take, beside the first of each kernel
 SEEN = (
     (re.compile(r"\bmma[.\w]*\.tf32\b"), "multiplies float32 as TF32, with 10 bits of mantissa (input_precision=\"ieee\" does not)"),
     (re.compile(r"\bex2\.approx"), "takes the exponential approximately (ex2.approx)"),
@@ -30,11 +30,7 @@ class Gone(Exception):
 
 def compile_all(spec, launches):
     """Returns the compilers' errors, and in words what is seen and what could not be compiled."""
-    import triton
-    import triton.language as tl
-
-    if not hasattr(tl.sum, "cache_key"):
-        raise RuntimeError("this process has imported Triton as an interpreter, which does not compile")
+    triton = compiler()
     plumb_triton.drive(triton)
     plumb_triton.stand_in()
     nothing_runs(triton)
@@ -43,11 +39,11 @@ def compile_all(spec, launches):
     except Exception:  # it looks at what its launches would have given; the kernels are there
         pass
     told = {"errors": [], "notes": [], "compiled": 0}
-    began = time.monotonic()
-    for launch in sorted(launches, key=blocks)[:MOST]:
-        name = launch["name"]
-        if time.monotonic() - began > LONGEST:
-            note(told["notes"], "%s was not compiled: the others took %d s" % (name, LONGEST))
+    until, rates, left = spent() + LONGEST, {}, 0
+    for launch in smallest_first(launches):
+        name, began = launch["name"], spent()
+        if rates and began + rates.get(name, 0) * blocks(launch) > until or told["compiled"] == MOST:
+            left += 1
             continue
         try:
             ptx = compiled(triton, launch)
@@ -65,9 +61,29 @@ def compile_all(spec, launches):
             for pattern, text in SEEN:
                 if pattern.search(ptx):
                     note(told["notes"], "%s %s" % (name, text))
-    if len(launches) > MOST:
-        note(told["notes"], "%d more launched signatures were not compiled" % (len(launches) - MOST))
+        rates[name] = (spent() - began) / blocks(launch)
+    if left:
+        note(told["notes"], "%d more launched signatures were not compiled" % left)
     return told
+
+
+def spent():
+    """Returns the processor time of this process and of the assemblers that it has started."""
+    return sum(os.times()[:4])
+
+
+def compiler():
+    """Returns Triton as a compiler: that of which this process is a fork has imported it as an
+    interpreter, which is the same but for its modules in Python, so that PyTorch need not be
+    imported once more."""
+    import triton.language
+
+    if not hasattr(triton.language.sum, "cache_key"):
+        os.environ["TRITON_INTERPRET"] = "0"
+        for name in [n for n in sys.modules if n.split(".")[0] == "triton" and not n.startswith("triton._C")]:
+            del sys.modules[name]
+        import triton.language
+    return triton
 
 
 def blocks(launch):
@@ -77,6 +93,15 @@ def blocks(launch):
         v = told.get("value", "")
         size *= int(v) if v.isdigit() and int(v) > 1 else 1
     return size
+
+
+def smallest_first(launches):
+    """Orders launches by their blocks, the smallest one of each kernel before a second one of any."""
+    seen, ordered = {}, []
+    for launch in sorted(launches, key=blocks):
+        ordered.append((seen.setdefault(launch["name"], 0), launch))
+        seen[launch["name"]] += 1
+    return [launch for _, launch in sorted(ordered, key=lambda of: of[0])]
 
 
 def nothing_runs(triton):

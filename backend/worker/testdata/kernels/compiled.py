@@ -2,7 +2,10 @@
 
 import os
 
-import plumb_tritonptx
+os.environ["TRITON_INTERPRET"] = "1"  # as in that of which it is a fork
+import triton.language  # noqa: E402, F401
+
+import plumb_tritonptx  # noqa: E402
 
 SPEC = {"form": "function", "file": os.path.join(os.path.dirname(os.path.abspath(__file__)), "launched.py"), "name": "launch", "role": "compiler"}
 
@@ -24,3 +27,9 @@ assert not any("doubled" in n for n in told["notes"]), told
 
 gone = plumb_tritonptx.compile_all(SPEC, [launched("nowhere", line), launched("doubled", dict(line, x="?"), BLOCK=64)])
 assert gone["compiled"] == 0 and not gone["errors"] and len(gone["notes"]) == 2, gone
+
+wide, narrow, other = launched("doubled", line, BLOCK=4096), launched("doubled", line, BLOCK=64), launched("exponential", line, BLOCK=128)
+assert plumb_tritonptx.smallest_first([wide, narrow, other]) == [narrow, other, wide]
+plumb_tritonptx.LONGEST = -1  # one is compiled
+some = plumb_tritonptx.compile_all(SPEC, [wide, narrow, other])
+assert some["compiled"] == 1 and "2 more launched signatures were not compiled" in some["notes"], some
