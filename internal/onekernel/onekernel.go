@@ -505,11 +505,11 @@ func (s *Session) run(ctx context.Context) error {
 		if s.enough() {
 			break
 		}
-		turn := i
+		next := twins(i)
 		if !warm {
-			turn, warm = 0, true
+			next, warm = s.warming(c)
 		}
-		for _, n := range twins(turn) {
+		for _, n := range next {
 			if s.enough() || s.late(i) || n > fewTwins && s.worked(twinned) {
 				break
 			}

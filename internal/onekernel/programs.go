@@ -135,6 +135,22 @@ const (
 // twinned the part after which calls that follow others are few: fewTwins.
 const overdrawn, twinned, fewTwins = 1.5, 0.15, 2
 
+// dear is the part of its work that a call of a kernel takes which is not made often.
+const dear = 1. / 64
+
+// warming are the twins of a case before which no kernel has had as many calls of one size
+// as a warm-up has, and whether it has had them with these: where a call takes long, they
+// follow a later case that takes less.
+func (s *Session) warming(c *Case) ([]int, bool) {
+	switch {
+	case float64(c.work) <= dear*float64(s.mayWork()) || c.Index >= len(first)/2-1:
+		return twins(0), true
+	case c.Index == 0:
+		return twins(0)[:1], false
+	}
+	return twins(c.Index), false
+}
+
 // worked reports whether the interpreter has done a part of what it may.
 func (s *Session) worked(part float64) bool { return float64(s.work) > part*float64(s.mayWork()) }
 

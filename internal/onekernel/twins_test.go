@@ -119,3 +119,24 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 }
+
+// TestDearCallsAreNotWarmedUp: where the first call takes long, what is made often is a later
+// one that does not, and where each does, the last of those that always come.
+func TestDearCallsAreNotWarmedUp(t *testing.T) {
+	s := &Session{cfg: &Config{Budget: usualBudget}}
+	long := s.mayWork() / 20
+	for _, of := range []struct {
+		work   []int // of the cases in turn
+		warmed int   // the case that all twins follow
+	}{{[]int{100}, 0}, {[]int{long, long, 100}, 2}, {[]int{long, long, long, long, long, long, long, long, long, long, long}, 10}} {
+		for i, work := range of.work {
+			next, warm := s.warming(&Case{Index: i, work: work})
+			if warm != (i == of.warmed) || warm && len(next) != len(twins(0)) || !warm && i == 0 && len(next) != 1 || !warm && i > 0 && !slices.Equal(next, twins(i)) {
+				t.Errorf("of calls that take %v, %v follow case %d", of.work, next, i)
+			}
+			if warm {
+				break
+			}
+		}
+	}
+}
