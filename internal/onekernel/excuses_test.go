@@ -458,6 +458,20 @@ func TestFailsLater(t *testing.T) {
 	}
 }
 
+// TestCheapestOfTheFirst: what is asked again is the first right call that takes least of
+// Triton's interpreter, and no twin, which wants the memory of another.
+func TestCheapestOfTheFirst(t *testing.T) {
+	s := judged(t, 5)
+	for i, work := range []int{50, 20, 5, 20, 1} {
+		s.outcomes[i].work = work
+	}
+	s.outcomes[2].again = true
+	s.outcomes[4].misaligned, s.outcomes[4].problems = true, []finding{{Kind: "value"}}
+	if got := slices.Index(s.outcomes, s.cheapest()); got != 1 {
+		t.Errorf("case %d, want 1", got)
+	}
+}
+
 // TestMomentsAreUndefined: PyTorch's own var_mean has a mean of NaN for an infinity, where mean
 // has the infinity.
 func TestMomentsAreUndefined(t *testing.T) {

@@ -146,7 +146,7 @@ func (s *Session) warming(c *Case) ([]int, bool) {
 	case float64(c.work) <= dear*float64(s.mayWork()) || c.Index >= len(first)/2-1:
 		return twins(0), true
 	case c.Index == 0:
-		return twins(0)[:1], false
+		return nil, false
 	}
 	return twins(c.Index), false
 }
