@@ -91,6 +91,10 @@ var first = []step{
 	{single, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
+// always is how many of them are made however long they take: none but the last of these, of
+// long sums that cancel, shows an accumulator of a half dtype.
+var always = 1 + slices.IndexFunc(first, func(s step) bool { return s.regime == Cancelling })
+
 // long is the size of a symbol in focus with which a tensor has more elements than 16
 // bits count, and threads are at work at the same time: below the 64 kB to which
 // kernels limit a row. One that is alone has alone elements.

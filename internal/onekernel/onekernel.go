@@ -491,7 +491,7 @@ func lenient() []*op.Def {
 // run judges cases until there are enough, or the time is spent.
 func (s *Session) run(ctx context.Context) error {
 	for i, warm := 0, false; i < s.cfg.Cases && !s.late(i); i++ {
-		if s.worked(1) && i >= len(first)/2 || s.worked(overdrawn) {
+		if s.worked(1) && i >= always || s.worked(overdrawn) {
 			s.note(fmt.Sprintf("%d of %d calls were made: Triton's interpreter takes long for one", i, s.cfg.Cases))
 			break
 		}
@@ -534,7 +534,7 @@ func (s *Session) late(i int) bool {
 	if s.launches() {
 		budget -= compiling
 	}
-	return s.cfg.Budget > 0 && s.spent() > budget && i >= len(first)/2
+	return s.cfg.Budget > 0 && s.spent() > budget && i >= always
 }
 
 // trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in

@@ -143,7 +143,7 @@ const dear = 1. / 64
 // follow a later case that takes less.
 func (s *Session) warming(c *Case) ([]int, bool) {
 	switch {
-	case float64(c.work) <= dear*float64(s.mayWork()) || c.Index >= len(first)/2-1:
+	case float64(c.work) <= dear*float64(s.mayWork()) || c.Index >= always-2:
 		return twins(0), true
 	case c.Index == 0:
 		return nil, false

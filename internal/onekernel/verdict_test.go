@@ -291,7 +291,7 @@ func TestHowABundleEnds(t *testing.T) {
 	}
 }
 
-// TestLate: beyond its time no call is begun, a twin's neither, once the first ten have been.
+// TestLate: beyond its time no call is begun, a twin's neither, once those have been that always are: the last is of long sums that cancel.
 func TestLate(t *testing.T) {
 	const second = time.Second
 	for _, c := range []struct {
@@ -299,7 +299,7 @@ func TestLate(t *testing.T) {
 		budget, passed time.Duration
 		launches       int
 		late           bool
-	}{{11, 15 * second, 16 * second, 0, true}, {10, 15 * second, 16 * second, 0, false}, {11, 15 * second, 14 * second, 0, false}, {11, 15 * second, 14 * second, 1, true}, {11, 15 * second, 12 * second, 1, false}, {59, 0, 900 * second, 0, false}} {
+	}{{12, 15 * second, 16 * second, 0, true}, {11, 15 * second, 16 * second, 0, false}, {12, 15 * second, 14 * second, 0, false}, {12, 15 * second, 14 * second, 1, true}, {12, 15 * second, 12 * second, 1, false}, {59, 0, 900 * second, 0, false}} {
 		s := &Session{cfg: &Config{Budget: c.budget, Own: func() time.Duration { return c.passed }}, kernel: &host{Worker: &worker.Worker{}}, reference: &host{Worker: &worker.Worker{}}}
 		s.outcomes = []*result{{kernel: &backend.Outcome{Status: backend.OK}, seen: observed{Launches: c.launches}}}
 		if s.late(c.i) != c.late {
