@@ -505,7 +505,7 @@ func (s *Session) run(ctx context.Context) error {
 		if s.enough() {
 			break
 		}
-		next := twins(i)
+		next := after(i, c)
 		if !warm {
 			next, warm = s.warming(c)
 		}

@@ -26,6 +26,15 @@ var keeping = []func(length, drawn int) func(k int) bool{
 	func(_, drawn int) func(int) bool { return func(k int) bool { return k != drawn } },
 }
 
+// after are the numbers of the calls that follow case i: of long sums that cancel in a half
+// dtype, each shows an accumulator of that dtype with a probability of some 0.85.
+func after(i int, c *Case) []int {
+	if next := twins(i); next != nil || c.Regime != Cancelling || !half(c.DType) {
+		return next
+	}
+	return []int{1, 3}
+}
+
 // twins are the numbers of the calls that follow case i in the same memory: after the first
 // case more than any warm-up has, after every third other one one.
 func twins(i int) []int {
@@ -44,7 +53,7 @@ func twins(i int) []int {
 func (m *maker) twin(c *Case, n int) (*Case, error) {
 	t := *c
 	t.Key, t.again, t.kept = choice.Derive(c.Key, uint64(n)), true, c.Regime
-	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven && t.Regime != Ties {
+	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven && t.Regime != Ties && t.Regime != Cancelling {
 		t.Regime = Usual
 	}
 	if err := m.rewrite(&t); err != nil {

@@ -140,3 +140,33 @@ func TestDearCallsAreNotWarmedUp(t *testing.T) {
 		}
 	}
 }
+
+// TestCancellingSumsComeAgain: those of a half dtype, with others of their kind.
+func TestCancellingSumsComeAgain(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F16)
+	c := cases(t, m, always)[always-1]
+	next := after(c.Index, c)
+	if len(next) != 2 || c.Regime != Cancelling {
+		t.Fatalf("%s is followed by %v", c, next)
+	}
+	was := elements(c.program)
+	for _, n := range next {
+		twin, err := m.twin(c, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, same := elements(twin.program), 0
+		for k := range was {
+			if was[k] == now[k] {
+				same++
+			}
+		}
+		if twin.Regime != Cancelling || 4*same > len(was) {
+			t.Errorf("%d of %d elements are the same, of %s", same, len(was), twin.Regime)
+		}
+	}
+	c.DType = tensor.F32
+	if next := after(c.Index, c); next != nil {
+		t.Errorf("in float32, %v", next)
+	}
+}
