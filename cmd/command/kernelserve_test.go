@@ -100,8 +100,8 @@ def f(input):
 	}
 }
 
-// TestKernelServeCompiles: what is launched in Triton is compiled, by forks of a process
-// that has not imported its interpreter.
+// TestKernelServeCompiles: what is launched in Triton is compiled, by a fork of the process
+// that has imported its interpreter.
 func TestKernelServeCompiles(t *testing.T) {
 	slow(t)
 	python := kernelPythons(t)["triton"]
