@@ -138,8 +138,8 @@ const overdrawn, twinned, fewTwins = 1.5, 0.15, 2
 // dear is the part of its work that a call of a kernel takes which is not made often.
 const dear = 1. / 64
 
-// warming are the twins of a case before which no kernel has had as many calls of one size
-// as a warm-up has, and whether it has had them with these: where a call takes long, they
+// warming returns the twins that follow a case while the kernel has not had as many calls of
+// one size as a warm-up has, and whether it has with these: where a call takes long, they
 // follow a later case that takes less.
 func (s *Session) warming(c *Case) ([]int, bool) {
 	switch {
