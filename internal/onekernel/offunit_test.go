@@ -26,15 +26,8 @@ func TestSizesOffTheMultiples(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{Kernel: file, Against: filepath.Join(sets, "tasks", "row_softmax"), Seed: 1}.Filled()
-		o.YAML, o.Cases = decodeYAML, 5
-		cfg, err := o.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Judge(t.Context(), *cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o.Cases = 5
+		r := report(t, o)
 		only := slices.IndexFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "only tried") })
 		if r.Verdict != Right || told == "" && only >= 0 || told != "" && !slices.Contains(r.Notes, told) {
 			t.Errorf("%s: %s %v, notes %q", text, r.Verdict, r.Reasons, r.Notes)

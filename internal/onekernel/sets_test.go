@@ -56,6 +56,15 @@ func (e *entry) judge(t *testing.T, dir string) {
 		t.Skip(err)
 	}
 	o := Options{Kernel: filepath.Join(dir, e.File), Against: filepath.Join(dir, e.Against), Python: python, Seed: 1}.Filled()
+	r := report(t, o)
+	if string(r.Verdict) != e.Verdict && !slices.Contains(e.Also, string(r.Verdict)) {
+		t.Errorf("%s, want %s: %v %s", r.Verdict, e.Verdict, r.Reasons, r.When)
+	}
+}
+
+// report is what comes of judging by options.
+func report(t *testing.T, o Options) *Report {
+	t.Helper()
 	o.YAML = decodeYAML
 	cfg, err := o.Config()
 	if err != nil {
@@ -65,9 +74,7 @@ func (e *entry) judge(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(r.Verdict) != e.Verdict && !slices.Contains(e.Also, string(r.Verdict)) {
-		t.Errorf("%s, want %s: %v %s", r.Verdict, e.Verdict, r.Reasons, r.When)
-	}
+	return r
 }
 
 func TestNear(t *testing.T) {
