@@ -103,6 +103,9 @@ func TestStoppedIsNoHang(t *testing.T) {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
+		for !w.proc.stopped() { // one that has several threads stops when each has been told
+			time.Sleep(time.Millisecond)
+		}
 		if back {
 			time.AfterFunc(800*time.Millisecond, func() { unix.Kill(pid, unix.SIGCONT) })
 		}
