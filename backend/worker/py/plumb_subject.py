@@ -137,9 +137,10 @@ class Adapter(Words):
 
     def tensor(self, array, dtype, requires_grad):
         """Returns a tensor of an array, which it may keep, in a dtype, by its name."""
+        named = self.dtype(dtype)  # one that the framework lacks is told by its name
         t = self.root.from_numpy(array)
         if dtype == "bfloat16":
-            t = t.to(self.dtype(dtype))
+            t = t.to(named)
         return t.requires_grad_() if requires_grad else t
 
     def array(self, t):
