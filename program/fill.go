@@ -209,5 +209,5 @@ func (f *Fill) integer(word uint64) int64 {
 	if f.Hi <= f.Lo {
 		return int64(f.Lo)
 	}
-	return int64(f.Lo + math.Floor(float64(word>>11)*0x1p-53*(f.Hi-f.Lo)))
+	return int64(f.Lo + math.Floor(float64(float64(word>>11)*0x1p-53*(f.Hi-f.Lo))))
 }

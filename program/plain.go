@@ -36,7 +36,7 @@ func (f *Fill) map64(out []float64, words []uint64, wide bool) {
 	case f.Dist == Integer:
 		width := f.Hi - f.Lo
 		for i := range out {
-			out[i] = f.Lo + math.Floor(float64(words[i]>>11)*0x1p-53*width)
+			out[i] = f.Lo + math.Floor(float64(float64(words[i]>>11)*0x1p-53*width))
 		}
 	default:
 		variate.Uniforms(out, words, f.Lo, f.Hi)

@@ -26,6 +26,10 @@ var wide = regexp.MustCompile(`\b([XY](1[6-9]|2\d|3[01])|Z\d+)\b`)
 
 // TestFresh runs each program elsewhere and wants the bytes that are checked in.
 func TestFresh(t *testing.T) {
+	programs := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", programs, "./...").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	for name, text := range arguments {
 		t.Run(name, func(t *testing.T) {
 			args := strings.Fields(text)
@@ -36,11 +40,7 @@ func TestFresh(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			program := filepath.Join(root, "generate")
-			if out, err := exec.Command("go", "build", "-o", program, "./"+name).CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			run := exec.Command(program, args...)
+			run := exec.Command(filepath.Join(programs, name), args...)
 			run.Dir = here
 			if out, err := run.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

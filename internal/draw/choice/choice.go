@@ -128,7 +128,7 @@ func (s *Source) Weighted(weights []float64) int {
 	for _, w := range weights {
 		total += w
 	}
-	u := float64(s.bits(Index)) * 0x1p-53 * total
+	u := float64(float64(s.bits(Index)) * 0x1p-53 * total)
 	pick := 0
 	for pick < len(weights)-1 && u >= weights[pick] {
 		u -= weights[pick]

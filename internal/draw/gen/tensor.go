@@ -168,7 +168,7 @@ func dimension(c *Case, n *Node, arg string) (int, error) {
 func (c *Case) checkSize(d tensor.DType, shape []int) error {
 	bytes := float64(d.Size())
 	for _, s := range shape {
-		bytes *= float64(s)
+		bytes = float64(bytes * float64(s))
 	}
 	limit := c.MaxBytes
 	if limit == 0 {

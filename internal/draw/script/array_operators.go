@@ -249,7 +249,7 @@ func floatElement(token syntax.Token) func(x, y float64) float64 {
 	case syntax.MINUS:
 		return func(x, y float64) float64 { return x - y }
 	case syntax.STAR:
-		return func(x, y float64) float64 { return x * y }
+		return func(x, y float64) float64 { return float64(x * y) }
 	case syntax.SLASH:
 		return func(x, y float64) float64 { return x / y }
 	case syntax.SLASHSLASH:

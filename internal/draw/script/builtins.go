@@ -311,7 +311,7 @@ func roundDigits(f float64, digits int) float64 {
 		return out
 	}
 	p := math.Pow(10, float64(-digits))
-	return math.RoundToEven(f/p) * p
+	return float64(math.RoundToEven(f/p) * p)
 }
 
 func roundInt(v starlark.Int, digits int) starlark.Value {

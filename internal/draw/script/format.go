@@ -211,7 +211,7 @@ func (f formatSpec) float(x float64) (string, error) {
 	case math.IsNaN(a):
 		s = "nan"
 	case verb == '%':
-		s, suffix = strconv.FormatFloat(a*100, 'f', precision, 64), "%"
+		s, suffix = strconv.FormatFloat(float64(a*100), 'f', precision, 64), "%"
 	case verb == 'f' || verb == 'F':
 		s = strconv.FormatFloat(a, 'f', precision, 64)
 	case verb == 'e' || verb == 'E':

@@ -272,7 +272,7 @@ func roundArray(t *starlark.Thread, a arguments) (starlark.Value, error) {
 		return x, nil
 	}
 	p := math.Pow(10, float64(digits))
-	return x.mapped(x.t.DType(), func(out *tensor.Tensor, i int) { out.Set(i, complex(math.RoundToEven(x.t.Float(i)*p)/p, 0)) }).scalar(), nil
+	return x.mapped(x.t.DType(), func(out *tensor.Tensor, i int) { out.Set(i, complex(math.RoundToEven(float64(x.t.Float(i)*p))/p, 0)) }).scalar(), nil
 }
 
 func unaryArray(name string, t *starlark.Thread, a arguments) (starlark.Value, error) {

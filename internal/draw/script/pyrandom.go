@@ -343,7 +343,7 @@ func gauss(d *draw, a arguments) (starlark.Value, error) {
 // boxMuller maps u in (0, 1] and v in [0, 1) to a normal distribution.
 func boxMuller(loc, scale, u, v float64) float64 {
 	r := math.Sqrt(-2 * math.Log(u))
-	return loc + float64(scale*float64(r*math.Cos(2*math.Pi*v)))
+	return loc + float64(scale*float64(r*math.Cos(float64(2*math.Pi*v))))
 }
 
 // unitOf maps words to [0, 1).
@@ -420,7 +420,7 @@ func intArray(d *draw, a arguments) (starlark.Value, error) {
 		dtype = tensor.I64
 	}
 	return d.array(a.get("size"), dtype, func(p, q uint64) float64 {
-		return float64(xs[0]) + math.Floor(unitOf(p, q)*float64(xs[1]-xs[0]))
+		return float64(xs[0]) + math.Floor(float64(unitOf(p, q)*float64(xs[1]-xs[0])))
 	})
 }
 

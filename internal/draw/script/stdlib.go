@@ -110,7 +110,7 @@ func mathNames() starlark.StringDict {
 	for name, f := range map[string]func(float64) float64{
 		"sqrt": math.Sqrt, "exp": math.Exp, "expm1": math.Expm1, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "sin": math.Sin, "cos": math.Cos, "tan": math.Tan,
 		"asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "fabs": math.Abs, "erf": math.Erf, "erfc": math.Erfc, "gamma": math.Gamma,
-		"degrees": func(x float64) float64 { return x * (180 / math.Pi) }, "radians": func(x float64) float64 { return x * (math.Pi / 180) },
+		"degrees": func(x float64) float64 { return float64(x * (180 / math.Pi)) }, "radians": func(x float64) float64 { return float64(x * (math.Pi / 180)) },
 	} {
 		m[name] = realFunc(name, f)
 	}
@@ -194,7 +194,7 @@ func isClose(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwarg
 	if math.IsInf(x, 0) || math.IsInf(y, 0) {
 		return starlark.False, nil
 	}
-	return starlark.Bool(math.Abs(x-y) <= max(xs[2]*max(math.Abs(x), math.Abs(y)), xs[3])), nil
+	return starlark.Bool(math.Abs(x-y) <= max(float64(xs[2]*max(math.Abs(x), math.Abs(y))), xs[3])), nil
 }
 
 // rebind is bind over defaults: what is not given keeps its value.
