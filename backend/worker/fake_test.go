@@ -348,7 +348,11 @@ func TestLosses(t *testing.T) {
 	} {
 		t.Run(test.target, func(t *testing.T) {
 			t.Parallel()
-			w := fake(t, Config{CaseTimeout: 300 * time.Millisecond})
+			limit := 10 * time.Second // those that die need not wait for a processor at load
+			if test.status == backend.TimedOut {
+				limit = 300 * time.Millisecond
+			}
+			w := fake(t, Config{CaseTimeout: limit})
 			outs, err := w.RunBatch(t.Context(), []*backend.Job{fakeJob("first"), fakeJob(test.target), fakeJob("1"), fakeJob("2")})
 			if err != nil {
 				t.Fatal(err)
