@@ -614,3 +614,19 @@ func TestSilentChanges(t *testing.T) {
 		same(t, name, out.At(backend.Place{Part: backend.PartChange, Owner: name}), want)
 	}
 }
+
+// TestNamesThatThereAreNot are told with those that they are nearly.
+func TestNamesThatThereAreNot(t *testing.T) {
+	w := torch(t)
+	x := f32([]int{1}, 1)
+	for target, want := range map[string]string{
+		"torch.reluu":               "no callable torch.reluu: is it relu?",
+		"torch.nn.functional.geluu": "no callable torch.nn.functional.geluu: is it gelu?",
+		"Tensor.softmaxx":           "torch has no method softmaxx of tensors: is it softmax?",
+		"torch.no_such_thing":       "no callable torch.no_such_thing",
+	} {
+		if out := run(t, w, new(builder).in("x", x, false).call("y", target, program.Ref("x"))); out.Status != backend.Unsupported || out.Message != want {
+			t.Errorf("%s: %+v", target, out)
+		}
+	}
+}

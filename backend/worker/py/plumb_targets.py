@@ -1,5 +1,6 @@
 """Targets: what a public name of PyTorch stands for in a framework."""
 
+import difflib
 import functools
 import operator
 from types import GeneratorType
@@ -89,10 +90,17 @@ def callable_of(adapter, target):
 def member(owner, path, target):
     """Returns what is below a module under a path without private names."""
     for part in path.split("."):
-        owner = getattr(owner, part, None)
-        if owner is None:
-            raise Unsupported("no callable %s" % target)
+        found = getattr(owner, part, None)
+        if found is None:
+            raise Unsupported("no callable %s%s" % (target, guess(part, dir(owner))))
+        owner = found
     return owner
+
+
+def guess(name, names):
+    """Returns a question for the public name that is nearly the one that there is not."""
+    near = difflib.get_close_matches(name, [n for n in names if not n.startswith("_")], 1, 0.8)
+    return ": is it %s?" % near[0] if near else ""
 
 
 def module_method(adapter, name, target):

@@ -83,6 +83,12 @@ class Torch(plumb_subject.Adapter):
     def member(self, path):
         return plumb_targets.member(torch, path, "torch." + path)
 
+    def method(self, name):
+        try:
+            return super().method(name)
+        except Unsupported as e:
+            raise Unsupported("%s%s" % (e, plumb_targets.guess(name, dir(torch.Tensor)))) from None
+
     def elsewhere(self, target):
         root, _, path = target.partition(".")
         if root != "torchvision":
