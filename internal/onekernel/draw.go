@@ -239,8 +239,9 @@ func (m *maker) step(src *choice.Source, n int) step {
 
 // build makes a case of a drawn signature. The symbol in focus is the first one, of the
 // last dimension, in every second case, by turns with those that are reduced, and one of
-// the others by turns else. From the tenth draw on that one, or a second one, is larger
-// than a block too.
+// the others by turns else. Each of these is larger than a block once among the first
+// draws, as a second one where there are many; from the tenth draw on that one, or a second
+// one, is too.
 func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (*Case, error) {
 	c := &Case{Index: i, DType: dt, Regime: s.regime, Layout: s.layout, Sizes: map[string]int{}, Key: src.Key()}
 	if m.form != nil {
@@ -257,15 +258,17 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	c.sig = sig
 	symbols := sig.Symbols()
 	rows := m.along(symbols)
-	focus, second, size := 0, -1, s.size
+	focus, second, size, narrow := 0, -1, s.size, false
 	if len(rows) > 0 {
 		focus = rows[i/4%len(rows)]
 	}
 	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling && s.size != long || try > 4) {
-		focus = m.other(symbols, i/4*2+i%2, try)
-		if i >= tenth && try <= 4 && 0 < size && size < blocks && !s.round() {
+		focus = m.other(symbols, turnOf(i), try)
+		if (i >= tenth || widens(turnOf(i), len(symbols)-1)) && try <= 4 && 0 < size && size < blocks && !s.round() {
 			size = beyond[src.Index(len(beyond))]
 		}
+	} else if turn, ok := besideRows[i]; ok && try <= 4 && turns < len(symbols)-1 && turn < len(symbols)-1 {
+		second, narrow = m.other(symbols, turn, try), true
 	} else if alone := shown && s.regime == Offset && size < blocks; i >= tenth && try <= 4 && !alone && src.Index(3) == 0 {
 		second = src.Index(len(symbols)) // sums over two sizes are long as well
 	}
@@ -289,6 +292,8 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 			n = size
 		case k == second:
 			n = beyond[src.Index(len(beyond))]
+		case narrow:
+			n = narrowest
 		case s.round():
 			n = 8
 		}
@@ -301,6 +306,19 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	}
 	return c, m.write(c)
 }
+
+// turns is the last turn of another symbol than that of rows before the tenth draw; what has
+// its turn later, or at a size of 1, is large beside rows in one of these draws.
+const turns = 3
+
+var besideRows = map[int]int{1: 0, 5: turns + 1}
+
+// turnOf is the turn of draw i, if another symbol than that of rows is in focus there.
+func turnOf(i int) int { return i/4*2 + i%2 }
+
+// widens reports whether before the tenth draw the symbol of a turn is to be larger than a
+// block: each of so many is once, and smaller in what is left.
+func widens(turn, others int) bool { return 0 < turn && turn <= min(turns, others) }
 
 // other is the symbol but the first whose turn it is; which is the first of them follows
 // from the seed.

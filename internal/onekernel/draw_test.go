@@ -101,6 +101,27 @@ func TestTheFirstTenDraws(t *testing.T) {
 	}
 }
 
+// TestEachSizeIsLarge: each size is beyond a block before the tenth draw, whatever the seed.
+func TestEachSizeIsLarge(t *testing.T) {
+	for _, inputs := range []string{"x: float[B,N]", "x: float[T,K], w: float[E,K,N], i: i64[T] < E", "q: float[B,H,S,D], k: float[B,H,T,D]", "x: float[B,C,D,H,W], w: float[C]"} {
+		for seed := range uint64(20) {
+			m := makerOf(t, inputs, tensor.F32)
+			m.seed = seed
+			largest := map[string]int{}
+			for _, c := range cases(t, m, tenth) {
+				for name, n := range c.Sizes {
+					largest[name] = max(largest[name], n)
+				}
+			}
+			for name, n := range largest {
+				if n < blocks {
+					t.Errorf("%s, seed %d: %s is %d at most", inputs, seed, name, n)
+				}
+			}
+		}
+	}
+}
+
 // TestShortRowsFarFromZero: they are among the first draws in the first dtype.
 func TestShortRowsFarFromZero(t *testing.T) {
 	all := cases(t, makerOf(t, "x: float[B,N]", tensor.F32, tensor.F64), len(first))
