@@ -132,5 +132,5 @@ func (w *Worker) imported() []string {
 // readWhenUsed reports whether a variable matters after the import alone: folders to write
 // to, and what Plumb tells a worker.
 func readWhenUsed(name string) bool {
-	return strings.HasPrefix(name, "PLUMB_") && name != "PLUMB_FORK_KERNELS" || slices.Contains(buildingFolders, name) || slices.Contains([]string{"TMPDIR", "OLDPWD", "_", "SHLVL"}, name)
+	return strings.HasPrefix(name, "PLUMB_") && !strings.HasPrefix(name, "PLUMB_FORK_") || slices.Contains(buildingFolders, name) || slices.Contains([]string{"TMPDIR", "OLDPWD", "_", "SHLVL"}, name)
 }

@@ -240,6 +240,9 @@ func TestRegisteredOperatorsAreChecked(t *testing.T) {
 		if told := strings.Contains(strings.Join(r.Notes, "; "), "no fake implementation"); told != (name == "twice_bare") {
 			t.Errorf("%s: notes %q", name, r.Notes)
 		}
+		if opened := strings.Join(r.Sandbox.Missing, "; "); strings.Contains(opened, "torch/") {
+			t.Errorf("%s: what PyTorch imports at a first call opens the sandbox: %s", name, opened)
+		}
 	}
 }
 

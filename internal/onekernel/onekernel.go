@@ -131,7 +131,7 @@ func openHost(ctx context.Context, c *Config, spec map[string]any, folder string
 	if err != nil {
 		return nil, err
 	}
-	env := append(environment(), "PLUMB_WORKER_KERNEL="+string(text))
+	env := append(append(environment(), c.preparing()...), "PLUMB_WORKER_KERNEL="+string(text))
 	w, err := worker.Open(ctx, worker.Config{
 		Python: c.Python, CaseTimeout: cmp.Or(c.Timeout, time.Minute), MemoryLimit: c.Memory, Folder: folder, Secret: true,
 		Env: append(env, more...),

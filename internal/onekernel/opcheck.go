@@ -15,7 +15,7 @@ import (
 // right: its schema, its gradients' registration, its fake implementation, and whether
 // it can be compiled.
 func (s *Session) opcheck(ctx context.Context) error {
-	if s.cfg.Kernel.Form != "operator" || !strings.Contains(s.cfg.Kernel.Name, "::") || s.right() == 0 {
+	if !s.cfg.registered() || s.right() == 0 {
 		return nil
 	}
 	h, err := openHost(ctx, s.cfg, s.kernel.spec, s.sandbox.folder) // what is compiled there writes files
@@ -47,6 +47,19 @@ func (s *Session) opcheck(ctx context.Context) error {
 	}
 	for _, f := range told.Failed {
 		s.unchecked(asked[int(f[0].(float64))], fmt.Sprint(f[1]), firstLine(fmt.Sprint(f[2])))
+	}
+	return nil
+}
+
+// registered reports whether the kernel is an operator of torch.library's.
+func (c *Config) registered() bool {
+	return c.Kernel.Form == "operator" && strings.Contains(c.Kernel.Name, "::")
+}
+
+// preparing says what else is imported before the processes of a kernel are made.
+func (c *Config) preparing() []string {
+	if c.registered() {
+		return []string{"PLUMB_FORK_OPERATORS=1"}
 	}
 	return nil
 }

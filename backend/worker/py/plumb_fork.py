@@ -40,6 +40,9 @@ def prepare():
         if importlib.util.find_spec("triton"):
             import triton.language
         plumb_watch.warm()
+        if os.environ.get("PLUMB_FORK_OPERATORS"):  # which each import it at their first call, and opcheck again
+            with contextlib.suppress(ImportError):
+                import torch.testing._internal.optests
     gc.collect()
     gc.freeze()
 
