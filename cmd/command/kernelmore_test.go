@@ -246,6 +246,17 @@ func TestRegisteredOperatorsAreChecked(t *testing.T) {
 	}
 }
 
+// TestHangsAreAskedAgain: what dies in a new process of a call that it waited for in another
+// has written where it may not.
+func TestHangsAreAskedAgain(t *testing.T) {
+	slow(t)
+	source := "import ctypes, time\ncalls = 0\ndef deadlocks(x):\n    global calls\n    calls += 1\n    if x.shape[-1] == 129:\n        time.sleep(60) if calls > 1 else ctypes.string_at(8)\n    return x * 2\ndef reference(x):\n    return x * 2\n"
+	r := kernelReport(t, needTorch(t), source, "k.py::deadlocks", "--against", "k.py::reference", "--inputs", "x: f32[B,N]", "--no-grad", "--timeout", "5s", "-n", "2")
+	if r.Verdict != onekernel.Unsafe {
+		t.Errorf("%s, %+v", r.Verdict, r.Reasons)
+	}
+}
+
 // TestShiftsAreTraced: a reference that unpacks bytes by shifts has error bounds of its own.
 func TestShiftsAreTraced(t *testing.T) {
 	slow(t)

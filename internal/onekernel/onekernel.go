@@ -194,6 +194,7 @@ type Session struct {
 	sandbox   sandbox
 	notes     []string
 	timing    *Timing // nil where nobody asks
+	hung      bool    // it has given no answer once
 	aligned   bool    // the kernel dies where its arguments are less aligned than PyTorch's
 	// remembered says whether a repeated wrong result is one that the kernel kept; nil until
 	// it is known.
