@@ -42,6 +42,12 @@ func TestFormsOfKernels(t *testing.T) {
 	runKernels(t, "forms.py", "torch")
 }
 
+// TestForksHaveFoldersOfTheirOwn: what modules keep of folders when they are imported, before
+// the fork that hosts an operator, is of that one's.
+func TestForksHaveFoldersOfTheirOwn(t *testing.T) {
+	runKernels(t, "folders.py", "torch")
+}
+
 // TestTritonOnTheCPU: bounds, races, the order of programs, bfloat16 and libdevice in
 // Triton's interpreter.
 func TestTritonOnTheCPU(t *testing.T) {

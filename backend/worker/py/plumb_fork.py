@@ -18,6 +18,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 
 HOST = 3
@@ -40,11 +41,34 @@ def prepare():
         if importlib.util.find_spec("triton"):
             import triton.language
         plumb_watch.warm()
-        if os.environ.get("PLUMB_FORK_OPERATORS"):  # which each import it at their first call, and opcheck again
-            with contextlib.suppress(ImportError):
-                import torch.testing._internal.optests
+        if os.environ.get("PLUMB_FORK_OPERATORS"):
+            compiler()
     gc.collect()
     gc.freeze()
+
+
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "building")
+
+
+def compiler():
+    """Imports what registered operators do at their first call, and opcheck again. It keeps the
+    names of folders to write to, which are others in each fork: of one that is there till then."""
+    folder = os.environ.get("PLUMB_WORKER_FOLDER")
+    os.makedirs(FOLDER, exist_ok=True)
+    os.environ.update({name: FOLDER for name, value in os.environ.items() if value == folder} | {"TMPDIR": FOLDER})
+    with contextlib.suppress(ImportError):
+        import torch.testing._internal.optests
+
+
+def settle():
+    """Has modules name the folders of this fork."""
+    tempfile.tempdir = None
+    own = tempfile.gettempdir()
+    for name, m in list(sys.modules.items()):
+        if name.startswith("torch."):
+            for key, value in list(vars(m).items()):
+                if type(value) is str and value.startswith(FOLDER):
+                    setattr(m, key, own + value[len(FOLDER):])
 
 
 def become(fds, directory, environment):
@@ -61,6 +85,8 @@ def become(fds, directory, environment):
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(entry.split("=", 1) for entry in environment)
+    if os.path.exists(FOLDER):
+        settle()
     import plumb_worker
 
     plumb_worker.start()

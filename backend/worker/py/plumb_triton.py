@@ -112,6 +112,7 @@ class Layer:
         self.order, self.seed, self.shuffled, self.ghost = "forward", 0, [], False
         self.told, self.all = 0, 0  # races and programs of the launch
         self.work, self.most = 0, MOST  # operations of the interpreter's in the call, and how many it may have
+        self.poisoned = -1  # loads that have left lanes undefined, from 0 on
         self.compiled = {}  # what has been launched, as a compiler is told of it
 
     def prepare(self, order, seed, most=0):
@@ -460,7 +461,8 @@ def bound(layer, interpreter, tl):
         v = load(self, ptrs, Handle(inside, tl.int1), other, *rest, **named)
         given = np.broadcast_to(np.asarray(mask.data, bool), v.data.shape)
         if other is None and not given.all():
-            poison(v.data, ~given, ptrs.get_element_ty())
+            layer.poisoned += 1
+            poison(v.data, ~given, ptrs.get_element_ty(), layer.poisoned)
         return v
 
     def masked_store(self, ptrs, value, mask, *rest, **named):
@@ -548,12 +550,15 @@ def count(layer, interpreter):
     Handle.__init__ = init
 
 
-def poison(data, lanes, dtype):
-    """Fills lanes that a load leaves undefined."""
+def poison(data, lanes, dtype, turn):
+    """Fills lanes that a load leaves undefined, by turns with NaN, which maxima leave out, and
+    with what they do not: numbers far above and far below the others."""
     if data.dtype.kind == "f":
-        data[lanes] = np.nan
+        kinds = np.array([np.nan, 1, -1]) * min(1e30, float(np.finfo(data.dtype).max) / 2)
     elif dtype.is_bf16():
-        data[lanes] = 0x7FC0
+        kinds = np.array([0x7FC0, 0x7149, 0xF149])
+    if data.dtype.kind == "f" or dtype.is_bf16():
+        data[lanes] = np.resize(np.roll(kinds, -turn), np.count_nonzero(lanes)).astype(data.dtype)
     elif data.dtype.kind in "iu":
         data[lanes] = np.array([RAW], np.uint64).view(data.dtype)[0]
 

@@ -81,6 +81,37 @@ def repair_bfloat16(interpreter, tl):
         Builder.get_bf16 = lambda self, value: Handle(narrowed(np.array([value], np.float32)), tl.bfloat16)
     if fma is not None:
         Builder.create_fma = wrapped(fma, False)
+    repair_sums(interpreter)
+
+
+def repair_sums(interpreter):
+    """Has sums of bfloat16 rounded at each addition, by halves, as programs on a GPU have them,
+    and running sums and products once: they were sums of bits."""
+    def summed(f):
+        def g(self, input):
+            if not input.dtype.scalar.is_bf16():
+                return f(self, input)
+            v, axes = np.asarray(input.handle.data), np.ndim(input.handle.data)
+            v = v.reshape(-1) if self.axis is None else np.moveaxis(v, self.axis, 0)
+            while len(v) > 1:
+                v = narrowed(widened(v[: len(v) // 2]) + widened(v[len(v) // 2 :]))
+            if not self.keep_dims:
+                return self.to_tensor(v[0], input.dtype)
+            return self.to_tensor(v.reshape((1,) * axes) if self.axis is None else np.moveaxis(v, 0, self.axis), input.dtype)
+
+        return g
+
+    def ran(f):
+        def g(self, input):
+            if not input.dtype.scalar.is_bf16():
+                return f(self, input)
+            return [self.to_tensor(narrowed(f_of(widened(np.asarray(input.handle.data)), axis=self.axis)), input.dtype)]
+
+        f_of = getattr(np, f.__name__)
+        return g
+
+    Reduce, Scan = interpreter.ReduceOps, interpreter.ScanOps
+    Reduce.sum, Scan.cumsum, Scan.cumprod = summed(Reduce.sum), ran(Scan.cumsum), ran(Scan.cumprod)
 
 
 UPDATES = {"FADD": lambda a, b: a + b, "XCHG": lambda a, b: b, "MAX": max, "MIN": min}
