@@ -173,7 +173,7 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 // was asked for the truth: as a live one would be asked. A proved fault of the
 // candidate is known.
 func (k *Kit) settled(q *baseline.Question) *verdict.Verdict {
-	return k.judge.Excused(k.byClass(q), q.Job.Program, q.Ref, q.Candidate)
+	return k.judge.Excused(k.byClass(q), q.Job.Program, q.Ref, q.Cand, q.Candidate)
 }
 
 func (k *Kit) byClass(q *baseline.Question) *verdict.Verdict {

@@ -117,7 +117,7 @@ func (l *lane) judgeTrial(ctx context.Context, by *judge.Judge, job *backend.Job
 			return err
 		}
 	}
-	t.verdict = by.Excused(t.verdict, job.Program, ref, *t.info)
+	t.verdict = by.Excused(t.verdict, job.Program, ref, t.outcome, *t.info)
 	if t.outcome.Blame != "" && t.verdict.Word.IsFinding() {
 		t.verdict.Blame = "pass " + t.outcome.Blame
 	}

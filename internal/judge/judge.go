@@ -108,8 +108,8 @@ var candidateFaults = func() (all []verdict.CandidateFault) {
 
 // Excused returns a verdict, or Known in its place where a proved fault of the
 // candidate explains it, as of PyTorch's own graph modes, or of another version.
-func (j *Judge) Excused(v *verdict.Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info) *verdict.Verdict {
-	return verdict.Excused(v, p, ref, candidate, candidateFaults)
+func (j *Judge) Excused(v *verdict.Verdict, p *program.Program, ref, cand *backend.Outcome, candidate backend.Info) *verdict.Verdict {
+	return verdict.Excused(v, p, ref, cand, candidate, candidateFaults)
 }
 
 // Power reports which fakes of its results a case would have let pass: see

@@ -26,8 +26,9 @@ func TestReadSubject(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{`, `{"faults": [{"unheard": 1}]}`, `{"faults": [{"versions": "x 2"}]}`, `{"faults": [{"versions": "x", "dtype": "float65"}]}`,
-		`{"faults": [{"versions": "x", "shows": "unheard"}]}`, `{"faults": [{"versions": "x", "long": true, "most": 1}]}`,
-		`{"faults": [{"versions": "x", "long": true, "text": ["y"]}]}`} {
+		`{"faults": [{"versions": "x", "shows": "unheard"}]}`, `{"faults": [{"versions": "x", "has": ["unheard"]}]}`,
+		`{"faults": [{"versions": "x", "kinds": ["value"]}]}`, `{"faults": [{"versions": "x", "dtype": "float64"}]}`,
+		`{"faults": [{"versions": "x", "everywhere": true, "most": 1}]}`} {
 		if _, err := readSubject("x", []byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
 		}

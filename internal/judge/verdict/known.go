@@ -30,7 +30,18 @@ type KnownFault struct {
 	// Ends, where set, is how the reference ends where one side alone raises.
 	Ends backend.Status
 	// Rule, where set, is the rule of comparison that is broken.
-	Rule   compare.Rule
+	Rule compare.Rule
+	// Says, where set, is what the candidate's message has in it, of one that raises.
+	Says string
+	// Within, where above 0, is the largest error of the tensor that differs, by
+	// the reference's elements: beyond it is another fault.
+	Within float64
+	// By gives the argument of a call by which the gradient is wrong, or that is
+	// changed to what is wrong; nil stands for any.
+	By func(*program.Call) (program.Ref, bool)
+	// Places narrows which elements differ, of a tensor of a shape: of a program
+	// of the call, as When is asked. Where it returns nil, each of them may.
+	Places func(p *program.Program, shape []int) func(i int) bool
 	Reason string
 	// Proof is Python that imports nothing: its last line is True where the fault
 	// is there, and False where it is not. What it may use is written in package
@@ -48,13 +59,14 @@ type CandidateFault struct {
 }
 
 // Excused returns the verdict, or Known in its place where a fault of the
-// candidate explains it.
-func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
+// candidate explains it. Where the candidate's outcome is given, Shows and Places
+// are of each element that differs, else of the first.
+func Excused(v *Verdict, p *program.Program, ref, cand *backend.Outcome, candidate backend.Info, faults []CandidateFault) *Verdict {
 	if len(faults) == 0 || v.Word != Crash && (v.Word != Misaligned || v.Where == nil) {
 		return v
 	}
 	j := newJudge(p, ref, ref, Policy{})
-	j.v, j.wholeProgram = v, true
+	j.v = v
 	if ref != nil {
 		for i, c := range p.Calls[:min(len(p.Calls), len(ref.Values))] { // nothing was compared here
 			if t := ref.Values[i].Tensor; t != nil {
@@ -65,7 +77,8 @@ func Excused(v *Verdict, p *program.Program, ref *backend.Outcome, candidate bac
 	is := candidate.Name + " " + candidate.Version
 	for i := range faults {
 		f := &faults[i]
-		explains := f.explains
+		j.wholeProgram = len(f.Modes) > 0
+		explains := func(j *judge, w *Where) bool { return f.explains(j, w, cand) }
 		if v.Word == Crash {
 			explains = f.crashes
 		}
@@ -98,20 +111,22 @@ func (j *judge) known() *KnownFault {
 	}
 	for i := range j.policy.Faults {
 		f := &j.policy.Faults[i]
-		if f.explains(j, w) && f.concerns(j.policy.Reference) { // few are of the call, and versions are text
+		if f.explains(j, w, nil) && f.concerns(j.policy.Reference) { // few are of the call, and versions are text
 			return f
 		}
 	}
 	return nil
 }
 
-func (f *KnownFault) explains(j *judge, w *Where) bool {
+// explains is told the candidate's outcome where all that differs is to be looked at.
+func (f *KnownFault) explains(j *judge, w *Where, cand *backend.Outcome) bool {
 	kind := j.v.Kind
 	if _, ok := j.gradientOf(w); ok && kind == Kind(backend.PartValue) {
 		kind = Kind(backend.PartGrad)
 	}
-	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w) || f.Shows != nil && !f.shows(j, w) ||
-		f.Ends != "" && j.ref.Status != f.Ends || f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule {
+	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w, cand) || f.Shows != nil && !f.shows(j, w, cand) ||
+		f.Ends != "" && j.ref.Status != f.Ends || f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule ||
+		f.Says != "" && (j.v.Candidate == nil || !strings.Contains(j.v.Candidate.Message, f.Says)) || f.Within > 0 && !f.isWithin(j.v) {
 		return false
 	}
 	if f.DType == tensor.Invalid || j.p.DType == f.DType {
@@ -125,38 +140,95 @@ func (f *KnownFault) explains(j *judge, w *Where) bool {
 	return takesPart
 }
 
-// shows reports whether the reference's first element that differs is one that
-// the fault gives.
-func (f *KnownFault) shows(j *judge, w *Where) bool {
-	t, at := At(j.ref, *w), j.v.Differences[0].Diff.First
-	if t == nil || len(at) != t.Dim() || t.Len() == 0 {
-		return false
+// isWithin reports whether numbers alone differ, by no more than the fault makes them.
+func (f *KnownFault) isWithin(v *Verdict) bool {
+	return len(v.Differences) > 0 && v.Differences[0].Diff.Rule == compare.Distance && float64(v.Differences[0].Diff.MaxRel) <= f.Within
+}
+
+// shows reports whether the reference's elements that differ are such as the fault
+// gives.
+func (f *KnownFault) shows(j *judge, w *Where, cand *backend.Outcome) bool {
+	t, all := j.differing(w, cand)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(i int) bool { return !f.Shows(t.At(i)) })
+}
+
+// differing returns the reference's tensor and the elements that differ: of a
+// candidate's outcome all, without it the first.
+func (j *judge) differing(w *Where, cand *backend.Outcome) (t *tensor.Tensor, all []int) {
+	if len(j.v.Differences) == 0 {
+		return nil, nil
+	}
+	d := &j.v.Differences[0]
+	t = At(j.ref, *w)
+	if got := At(cand, *w); t != nil && got != nil && t.DType() == got.DType() && slices.Equal(t.Shape(), got.Shape()) {
+		over := compare.Over(t, got, d.Limit)
+		for i := range t.Len() {
+			if over(i) {
+				all = append(all, i)
+			}
+		}
+	}
+	at := d.Diff.First
+	if len(all) > 0 || t == nil || len(at) != t.Dim() || t.Len() == 0 {
+		return t, all
 	}
 	i := 0
 	for d, n := range t.Shape() {
 		i = i*n + at[d]
 	}
-	return f.Shows(t.At(i))
+	return t, []int{i}
 }
 
 // answers reports whether the fault's operator is that of the place, called as
 // the fault demands; a gradient, or an exception on its way, may come from any
 // call of it that follows from what is differentiated.
-func (f *KnownFault) answers(j *judge, w *Where) bool {
+func (f *KnownFault) answers(j *judge, w *Where, cand *backend.Outcome) bool {
 	if f.Target == "" {
 		return f.When == nil || f.When(j.p)
 	}
 	name, gradient := j.gradientOf(w)
 	if w.Target != "" && !gradient {
-		return sameOperator(j.operator(w), f.Target) && (f.When == nil || f.When(j.singleCall(w.Call)))
+		changed := map[string]bool{w.Name: true}
+		return sameOperator(j.operator(w), f.Target) && (f.By == nil || f.by(&j.p.Calls[w.Call], changed)) && f.shownBy(j, w, w.Call, cand)
 	}
 	behind := j.behind(name)
 	for i, c := range j.p.Calls {
-		if j.applies(&c, f.Target) && behind[c.Result] && (f.When == nil || f.When(j.singleCall(i))) {
+		if j.applies(&c, f.Target) && behind[c.Result] && f.by(&c, behind) && f.shownBy(j, w, i, cand) {
 			return true
 		}
 	}
 	return false
+}
+
+// by reports whether an argument by which the gradient is wrong is one of those that
+// follow from what is differentiated, or are changed.
+func (f *KnownFault) by(c *program.Call, behind map[string]bool) bool {
+	if f.By == nil {
+		return true
+	}
+	r, ok := f.By(c)
+	return ok && behind[string(r)]
+}
+
+// shownBy reports whether a call, and the elements that differ, are such as the fault
+// demands.
+func (f *KnownFault) shownBy(j *judge, w *Where, call int, cand *backend.Outcome) bool {
+	if f.When == nil && f.Places == nil {
+		return true
+	}
+	p := j.singleCall(call)
+	if f.When != nil && !f.When(p) {
+		return false
+	}
+	if f.Places == nil {
+		return true
+	}
+	t, all := j.differing(w, cand)
+	if t == nil {
+		return true
+	}
+	fits := f.Places(p, t.Shape())
+	return fits == nil || !slices.ContainsFunc(all, func(i int) bool { return !fits(i) })
 }
 
 // operator returns what a place's call computes: of x.imag, imag.

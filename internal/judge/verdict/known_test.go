@@ -152,7 +152,7 @@ func TestKnownCrash(t *testing.T) {
 		"of the reference": {ofReference, "onnx:x", verdict.Crash},
 	} {
 		ref := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 1)}}}
-		if got := verdict.Excused(c.v, p, ref, backend.Info{Name: c.is}, faults).Word; got != c.want {
+		if got := verdict.Excused(c.v, p, ref, nil, backend.Info{Name: c.is}, faults).Word; got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -170,8 +170,71 @@ func TestCandidateFaultsOfADType(t *testing.T) {
 	v := &verdict.Verdict{Word: verdict.Misaligned, Kind: "value", Where: &verdict.Where{Part: backend.PartValue, Call: 1, Target: "torch.exp", Name: "z"}}
 	for d, want := range map[tensor.DType]verdict.Word{tensor.F32: verdict.Known, tensor.F64: verdict.Misaligned} {
 		faults := []verdict.CandidateFault{{KnownFault: verdict.KnownFault{Reference: "mine", Target: "exp", DType: d, Kinds: []verdict.Kind{"value"}}}}
-		if got := verdict.Excused(v, p, ref, backend.Info{Name: "mine"}, faults).Word; got != want {
+		if got := verdict.Excused(v, p, ref, nil, backend.Info{Name: "mine"}, faults).Word; got != want {
 			t.Errorf("a fault in %s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// TestCandidateFaultsOfWhatDiffers: a fault of some elements, of one argument's gradient,
+// of an error up to a size or of a message is known in these alone, and what a call is
+// asked of are its own inputs.
+func TestCandidateFaultsOfWhatDiffers(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((3,), torch.float32, [1.0, 2.0, 3.0], requires_grad=True)\nw = tensor((3,), torch.float32, [1.0, 1.0, 1.0], requires_grad=True)\nz = x * -1\ny = torch.mul(z, w)\ns = y.sum()\nb = s.backward()\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := native.New(ops.Table(), nn.Modules())
+	run := func() *backend.Outcome {
+		o, err := own.Run(t.Context(), backend.NewJob(p))
+		if err != nil || o.Status != backend.OK {
+			t.Fatal(err, o)
+		}
+		return o
+	}
+	odd := func(_ *program.Program, _ []int) func(int) bool { return func(i int) bool { return i == 1 } }
+	negative := func(p *program.Program) bool { return p.Inputs[0].Materialize().Float(0) < 0 }
+	by := func(at int) func(*program.Call) (program.Ref, bool) {
+		return func(c *program.Call) (program.Ref, bool) { r, ok := c.Args[at].(program.Ref); return r, ok }
+	}
+	for name, c := range map[string]struct {
+		fault verdict.KnownFault
+		of    string // the gradient that is wrong, "" for the value
+		at    map[int]float64
+		known bool
+	}{
+		"its element":              {verdict.KnownFault{Places: odd}, "", map[int]float64{1: 2}, true},
+		"another element":          {verdict.KnownFault{Places: odd}, "", map[int]float64{2: 2}, false},
+		"another beside it":        {verdict.KnownFault{Places: odd}, "", map[int]float64{1: 2, 2: 2}, false},
+		"all that is shown":        {verdict.KnownFault{Shows: func(v complex128) bool { return real(v) < -1 }}, "", map[int]float64{1: 2, 2: 2}, true},
+		"not all is shown":         {verdict.KnownFault{Shows: func(v complex128) bool { return real(v) > -3 }}, "", map[int]float64{1: 2, 2: 2}, false},
+		"a small error":            {verdict.KnownFault{Within: 0.01}, "", map[int]float64{1: 1.001}, true},
+		"a large error":            {verdict.KnownFault{Within: 0.01}, "", map[int]float64{1: 1.001, 2: 2}, false},
+		"its argument":             {verdict.KnownFault{By: by(1)}, "w", map[int]float64{1: 2}, true},
+		"another argument":         {verdict.KnownFault{By: by(1)}, "x", map[int]float64{1: 2}, false},
+		"what an argument is of":   {verdict.KnownFault{By: by(0)}, "x", map[int]float64{1: 2}, true},
+		"the call's own inputs":    {verdict.KnownFault{When: negative}, "w", map[int]float64{1: 2}, true},
+		"what nothing says":        {verdict.KnownFault{Says: "x"}, "", map[int]float64{1: 2}, false},
+		"everywhere, as it stands": {verdict.KnownFault{}, "", map[int]float64{1: 2}, true},
+	} {
+		ref, cand := run(), run()
+		wrong := &cand.Values[1].Tensor
+		if c.of != "" {
+			for i := range cand.Slots {
+				if s := &cand.Slots[i]; s.Place.Part == backend.PartGrad && s.Place.Owner == c.of {
+					wrong = &s.Tensor
+				}
+			}
+		}
+		*wrong = (*wrong).Clone()
+		for i, factor := range c.at {
+			(*wrong).Set(i, (*wrong).At(i)*complex(factor, 0))
+		}
+		v := verdict.Judge(p, ref, cand, verdict.Policy{})
+		c.fault.Reference, c.fault.Target, c.fault.Kinds = "mine", "mul", []verdict.Kind{"value", "grad"}
+		got := verdict.Excused(v, p, ref, cand, backend.Info{Name: "mine"}, []verdict.CandidateFault{{KnownFault: c.fault}})
+		if v.Word != verdict.Misaligned || (got.Word == verdict.Known) != c.known {
+			t.Errorf("%s: %s, then %s", name, v.Text(), got.Word)
 		}
 	}
 }

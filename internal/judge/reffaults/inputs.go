@@ -1,0 +1,211 @@
+package reffaults
+
+import (
+	"math"
+	"math/cmplx"
+	"reflect"
+	"slices"
+
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// place says which elements of a result of a shape are such as a row says; nil where
+// they belong to no elements of inputs.
+type place = func(p *program.Program, shape []int) func(i int) bool
+
+// inputsHave are the words of what a row's inputs have: in a call, and, where
+// elements of its results belong to them, at which.
+var inputsHave = map[string]inCalls{
+	"nan":               someElement(func(v complex128) bool { return cmplx.IsNaN(v) }),
+	"infinity":          someElement(cmplx.IsInf),
+	"-0":                someElement(func(v complex128) bool { return v == 0 && math.Signbit(real(v)) }),
+	"equal":             {hasEqualPlaces, equalAt},                                                    // two with floats, elements at one place
+	"repeated":          {when: someInputIs(hasTwice)},                                                // one, an element twice
+	"nothing":           {when: someInputIs(func(in *program.Input) bool { return empty(*in) })},      // one, no elements
+	"integers":          {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) })}, // one, of bools too
+	"negative integers": {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) && hasOne(in, isNegative) })},
+	"broadcast":         {when: shapesDiffer},                                                // those with floats, several shapes
+	"single":            {when: func(p *program.Program) bool { return len(p.Inputs) == 1 }}, // there is one alone
+}
+
+// inCalls says in which calls a word is so, and at which places; at may be nil.
+type inCalls struct {
+	when func(*program.Program) bool
+	at   place
+}
+
+func isNegative(v complex128) bool { return real(v) < 0 }
+
+func hasFloats(in program.Input) bool { return in.DType.IsFloat() || in.DType.IsComplex() }
+
+func someElement(f func(complex128) bool) inCalls {
+	return inCalls{someInputIs(func(in *program.Input) bool { return hasOne(in, f) }), someInput(f)}
+}
+
+func someInputIs(f func(*program.Input) bool) func(*program.Program) bool {
+	return func(p *program.Program) bool {
+		return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return f(&in) })
+	}
+}
+
+func hasOne(in *program.Input, f func(complex128) bool) bool {
+	x := in.Materialize()
+	for i := range x.Len() {
+		if f(x.At(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// someInput are the elements at which one of the inputs has such an element.
+func someInput(f func(complex128) bool) place {
+	return func(p *program.Program, shape []int) func(int) bool {
+		var at []func(int) complex128
+		for i := range p.Inputs {
+			if element := spread(&p.Inputs[i], shape); element != nil {
+				at = append(at, element)
+			}
+		}
+		if at == nil {
+			return nil
+		}
+		return func(i int) bool {
+			return slices.ContainsFunc(at, func(element func(int) complex128) bool { return f(element(i)) })
+		}
+	}
+}
+
+// spread returns the elements of an input broadcast to a shape; nil where it cannot be.
+func spread(in *program.Input, shape []int) func(i int) complex128 {
+	if to, err := tensor.BroadcastShapes(in.Shape, shape); err != nil || !slices.Equal(to, shape) {
+		return nil
+	}
+	x, shift := in.Materialize(), len(shape)-len(in.Shape)
+	return func(i int) complex128 {
+		at, step := 0, 1
+		for d := len(shape) - 1; d >= shift; d-- {
+			if n := in.Shape[d-shift]; n > 1 {
+				at += i % shape[d] * step
+			}
+			step *= in.Shape[d-shift]
+			i /= shape[d]
+		}
+		return x.At(at)
+	}
+}
+
+// allPlaces are the elements at which all that can be told is so.
+func allPlaces(places []place) place {
+	return func(p *program.Program, shape []int) func(int) bool {
+		var at []func(int) bool
+		for _, f := range places {
+			if fits := f(p, shape); fits != nil {
+				at = append(at, fits)
+			}
+		}
+		if at == nil {
+			return nil
+		}
+		return func(i int) bool { return !slices.ContainsFunc(at, func(fits func(int) bool) bool { return !fits(i) }) }
+	}
+}
+
+// operands are the inputs with floats: of an operator of two, both.
+func operands(p *program.Program) (all []*program.Input) {
+	for i := range p.Inputs {
+		if hasFloats(p.Inputs[i]) {
+			all = append(all, &p.Inputs[i])
+		}
+	}
+	return all
+}
+
+// hasEqualPlaces reports two inputs that are equal at a place.
+func hasEqualPlaces(p *program.Program) bool {
+	all := operands(p)
+	if len(all) != 2 {
+		return false
+	}
+	shape, err := tensor.BroadcastShapes(all[0].Shape, all[1].Shape)
+	if err != nil {
+		return false
+	}
+	equal := equalAt(p, shape)
+	for i := range tensor.NumElements(shape) {
+		if equal(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasTwice(in *program.Input) bool {
+	seen := map[complex128]bool{}
+	return hasOne(in, func(v complex128) bool {
+		twice := seen[v]
+		seen[v] = true
+		return twice
+	})
+}
+
+// equalAt are the places at which two inputs are equal.
+func equalAt(p *program.Program, shape []int) func(int) bool {
+	all := operands(p)
+	if len(all) != 2 {
+		return nil
+	}
+	a, b := spread(all[0], shape), spread(all[1], shape)
+	if a == nil || b == nil {
+		return nil
+	}
+	return func(i int) bool { return a(i) == b(i) }
+}
+
+// shapesDiffer reports inputs with floats of different shapes.
+func shapesDiffer(p *program.Program) bool {
+	all := operands(p)
+	return slices.ContainsFunc(all, func(in *program.Input) bool { return !slices.Equal(in.Shape, all[0].Shape) })
+}
+
+// hasArguments reports a call whose arguments have the row's values.
+func (r *subjectRow) hasArguments(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		for name, values := range r.Arguments {
+			v, given := argumentNamed(&c, name)
+			if len(values) == 0 && !given || len(values) > 0 && !slices.ContainsFunc(values, func(want any) bool { return equalArgument(v, want) }) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func equalArgument(v, want any) bool {
+	if n, ok := v.(int64); ok {
+		v = float64(n)
+	}
+	return reflect.DeepEqual(v, want)
+}
+
+// argumentNamed returns an argument of a call by its name in the operator's signature;
+// false where it is not given.
+func argumentNamed(c *program.Call, name string) (v any, given bool) {
+	for _, kw := range c.Kwargs {
+		if kw.Name == name {
+			return kw.Value, kw.Value != nil
+		}
+	}
+	for _, d := range ops.Table().Lookup(c.Target) {
+		for _, sig := range d.CalledAll(c.Target) {
+			at := slices.IndexFunc(sig.Params, func(param op.Param) bool { return param.Name == name })
+			if at >= 0 && at < len(c.Args) {
+				return c.Args[at], c.Args[at] != nil
+			}
+		}
+	}
+	return nil, false
+}
