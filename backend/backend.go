@@ -14,6 +14,10 @@ import (
 	"plumb/tensor"
 )
 
+// Together is the feature of a subject that names the mode in which it may
+// compile the cases of an exchange as one function.
+const Together = "together"
+
 // Info says what a backend is.
 type Info struct {
 	Name     string            `json:"name"`    // "native", "torch"

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"slices"
+	"time"
 
 	"plumb/backend"
 )
@@ -35,6 +36,18 @@ func (w *Worker) forwardOnly(mode string) bool {
 func (w *Worker) describe(info *backend.Info) {
 	info.ForwardOnly = w.forwardOnly(info.Mode)
 	info.Compiles = slices.Contains(w.compilingModes, info.Own())
+}
+
+// together reports whether the subject may compile the cases of an exchange as one
+// function in the mode in which it runs.
+func (w *Worker) together() bool {
+	return w.encode.mode != "" && w.info.Features[backend.Together] == w.encode.mode
+}
+
+// patience is the time that an exchange has: that of a case, and some times as long
+// where several are compiled together, which takes longer than one and not that of all.
+func (w *Worker) patience() time.Duration {
+	return w.config.CaseTimeout * time.Duration(max(1, min(w.compiled, starved)))
 }
 
 // In returns the worker in another mode: the same process, which is told the

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"plumb/backend"
 	"plumb/program"
@@ -158,5 +160,29 @@ func TestUnknownMode(t *testing.T) {
 	var e *backend.ModeError
 	if _, err := w.In("jit.magic"); !errors.As(err, &e) || !slices.Contains(e.Modes, "jit.trace") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCompiledTogetherForTooLong: cases that are compiled as one have longer than one
+// alone; where that is not enough, halves of them are compiled, not each alone, which
+// would take as long again.
+func TestCompiledTogetherForTooLong(t *testing.T) {
+	hello := `plumb-worker 1 {"name":"fake","version":"0","devices":["cpu"],"modes":["eager","compile"],"features":{"together":"compile"}}`
+	w := fake(t, Config{Mode: "compile", CaseTimeout: 300 * time.Millisecond, Env: []string{"PLUMB_FAKE_WORKER=" + hello}})
+	var jobs []*backend.Job
+	for i := range 8 {
+		jobs = append(jobs, fakeJob(strconv.Itoa(i)))
+	}
+	outs, err := w.RunBatch(t.Context(), jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, out := range outs {
+		if out.Status != backend.OK || out.Values[0].Plain != int64(i) {
+			t.Errorf("case %d: %+v", i, out)
+		}
+	}
+	if out, err := w.Run(t.Context(), jobs[0]); err != nil || out.Status != backend.TimedOut {
+		t.Errorf("one alone has the time of several: %+v, %v", out, err)
 	}
 }

@@ -462,7 +462,7 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 			}
 		}))
 	}
-	if most := w.config.CaseTimeout; before < 0 {
+	if most := w.patience(); before < 0 {
 		at(most, nil)
 	} else if w.config.Asleep == 0 { // somebody may have stopped it, for a time
 		at(most, func(time.Duration, time.Duration) bool { return !p.stopped() })
@@ -472,12 +472,12 @@ func (w *Worker) roundTrip(ctx context.Context, frame []byte) ([]byte, *loss, er
 		at(starved*most, nil)
 	}
 	if after := w.config.Asleep; after > 0 {
-		for k := after; k < starved*w.config.CaseTimeout; k += after { // one that had to do first sleeps for the most of a longer time
+		for k := after; k < starved*w.patience(); k += after { // one that had to do first sleeps for the most of a longer time
 			at(k, func(used, queued time.Duration) bool { return used+queued < k/20 })
 		}
 	}
 	if after := w.config.Busy; after > 0 {
-		for k := after; k < starved*w.config.CaseTimeout; k += after { // as soon as it has had a processor for so long
+		for k := after; k < starved*w.patience(); k += after { // as soon as it has had a processor for so long
 			at(k, func(used, _ time.Duration) bool { return used > after*4/5 })
 		}
 	}

@@ -107,6 +107,7 @@ type Worker struct {
 	mem          *memory
 	proc         *process // nil until the next run restarts it
 	encode       encoder
+	compiled     int            // how many cases of the exchange may be compiled together
 	alone        bool           // its process is no fork
 	served       int            // exchanges of the process
 	reach        map[string]int // by program name, the longest cotangent that was needed
@@ -200,7 +201,8 @@ func (w *Worker) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, e
 }
 
 // RunBatch runs the jobs in one exchange. When the worker does not survive
-// it, every job is run again by itself, so that the outcome of each is its own.
+// it, every job is run again by itself, so that the outcome of each is its own;
+// halves of them where it compiles them together, and that took too long.
 func (w *Worker) RunBatch(ctx context.Context, jobs []*backend.Job) ([]*backend.Outcome, error) {
 	outs := make([]*backend.Outcome, len(jobs))
 	if err := w.run(ctx, jobs, outs, copied); err != nil {
@@ -239,6 +241,12 @@ func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.O
 	if len(jobs) == 1 {
 		outs[0] = lost.outcome(jobs[0].Program)
 		return nil
+	}
+	if half := len(jobs) / 2; lost.status == backend.TimedOut && w.together() { // one by one each would be compiled alone, which takes as long again
+		if err := w.run(ctx, jobs[:half], outs[:half], as); err != nil {
+			return err
+		}
+		return w.run(ctx, jobs[half:], outs[half:], as)
 	}
 	for i := range jobs {
 		if err := w.run(ctx, jobs[i:i+1], outs[i:i+1], as); err != nil {
@@ -382,8 +390,14 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 		return nil, w.fault(err)
 	}
 	w.mem.clearMark()
+	w.compiled = 0
+	if w.together() {
+		w.compiled = len(todo)
+	}
 	d := replyDecoder{mem: w.mem, jobs: jobs, todo: todo, lengths: lengths, outs: outs, shared: as != copied, info: &info}
-	if lost, err := w.answer(ctx, &d); lost != nil || err != nil {
+	lost, err := w.answer(ctx, &d)
+	w.compiled = 0
+	if lost != nil || err != nil {
 		return lost, err
 	}
 	if lost, err := w.confirm(ctx); lost != nil || err != nil {

@@ -180,6 +180,9 @@ func (l *live) head() string {
 	took := time.Since(l.start)
 	done := l.cases / l.candidates
 	if l.cases == 0 && l.tests == 0 {
+		if len(l.lanes) > 0 {
+			return fmt.Sprintf("%s: the first cases run, which for a subject that compiles takes longest · %s", count(l.all, "test"), took.Round(time.Second))
+		}
 		return fmt.Sprintf("%s: starting the subjects · %s", count(l.all, "test"), took.Round(time.Second))
 	}
 	line := fmt.Sprintf("%d of %s · %s, %.0f/s", l.tests, count(l.all, "test"), count(done, "case"), float64(done)/max(took.Seconds(), 0.001))

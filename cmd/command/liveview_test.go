@@ -91,6 +91,16 @@ func TestLiveViewInALog(t *testing.T) {
 	if got := b.String(); strings.ContainsAny(got, "\x1b\r") || !strings.HasPrefix(got, "plumb: 0 of 1 test · 1 case, ") || !strings.Contains(got, "1 crash") || strings.Count(got, "\n") != 1 {
 		t.Errorf("%q", got)
 	}
+	first, _, _ := newLive(false)
+	first.begin([]campaign.Test{{Name: "a", N: 3}}, 1, 0)
+	if got := first.head(); !strings.HasPrefix(got, "1 test: starting the subjects · ") {
+		t.Errorf("before they have started: %q", got)
+	}
+	first.work(0, "candidate", "a")
+	if got := first.head(); !strings.HasPrefix(got, "1 test: the first cases run") {
+		t.Errorf("before the first case has ended: %q", got)
+	}
+	first.end()
 	quiet, _, b := newLive(false)
 	quiet.w = nil
 	quiet.begin(nil, 1, 0)

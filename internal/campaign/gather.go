@@ -6,11 +6,7 @@ import (
 	"plumb/backend"
 )
 
-// Together is the feature of a subject that names the mode in which it may
-// compile the cases of an exchange as one function.
-const Together = "together"
-
-// In the mode of Together, what several lanes ask for while all instances are busy
+// In the mode of backend.Together, what several lanes ask for while all instances are busy
 // is one exchange of up to gathered programs, however many jobs differ in their
 // elements alone, and there are so many lanes for each that would keep the instances
 // busy. PyTorch's inductor compiles 32 cases as one function in the time of two
@@ -20,7 +16,7 @@ const (
 	gatherers = 16
 )
 
-func (d *described) together() bool { return d.info.Features[Together] == d.name }
+func (d *described) together() bool { return d.info.Features[backend.Together] == d.name }
 
 // request is what a lane waits for.
 type request struct {

@@ -29,7 +29,7 @@ func newCompiler() *compiler {
 
 func (c *compiler) Info() backend.Info {
 	info := c.modal.Info()
-	info.Features = map[string]string{Together: "jit"}
+	info.Features = map[string]string{backend.Together: "jit"}
 	return info
 }
 

@@ -44,7 +44,7 @@ type together struct{ modal }
 
 func (m *together) Info() backend.Info {
 	info := m.modal.Info()
-	info.Features = map[string]string{Together: "jit"}
+	info.Features = map[string]string{backend.Together: "jit"}
 	return info
 }
 

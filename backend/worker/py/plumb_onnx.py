@@ -340,7 +340,7 @@ class ONNX(Parts, plumb_subject.Adapter):
         n = t.ndim - 2
         kinds = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
         self.check(t, n > 0 and {"nearest": n, "linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) == n)
-        where = "asymmetric" if mode == "nearest" else "align_corners" if align else "pytorch_half_pixel" if mode != "bicubic" else "half_pixel"
+        where = "asymmetric" if mode == "nearest" else "align_corners" if align else "half_pixel"
         scales = None if scale is None else Tensor(np.array([1, 1, *self.scaled(scale, n)], np.float32), True)
         sizes = [*t.shape[:2], *self.each(size, n)] if scale is None else None
         return self.op("Resize", t, None, scales, sizes, mode=kinds[mode], nearest_mode="floor",
