@@ -43,6 +43,11 @@ type Cluster struct {
 	// which one a result has is a framework's own choice.
 	DTypes bool `json:"dtype_alone,omitempty"`
 
+	// Default is an argument without which nearly every case fails, and with which hardly
+	// one does: the adapter's default of it is likely wrong. Table says what it has.
+	Default string `json:"default_likely_wrong,omitempty"`
+
+	forms     map[string]*form    // of its calls, by what they give
 	otherwise bool                // a finding differs in more than a dtype
 	variants  map[string]*variant // of the operator's literal: the dtypes
 }
@@ -107,15 +112,20 @@ func (t *Triage) Add(r *verdict.Record) {
 		c.otherwise = c.otherwise || !ofDType(v)
 		if variant != Illegal {
 			c.judge(variant, true)
+			c.called(lastCall(r.Program, id, ofOne), true)
 		}
 	case v.Word == verdict.Aligned && ofOne && variant != Illegal:
-		t.cluster(r.Candidate, id).judge(variant, false)
+		c := t.cluster(r.Candidate, id)
+		c.judge(variant, false)
+		c.called(lastCall(r.Program, id, ofOne), false)
 	case v.Word == verdict.Aligned && !ofOne:
 		var names []string
 		for _, call := range r.Program.Calls {
 			if name := verdict.OperatorName(call.Target); !slices.Contains(names, name) {
 				names = append(names, name)
-				t.cluster(r.Candidate, name).judge("", false)
+				c := t.cluster(r.Candidate, name)
+				c.judge("", false)
+				c.called(lastCall(r.Program, name, false), false)
 			}
 		}
 	}
@@ -194,6 +204,13 @@ func (t *Triage) Clusters() []*Cluster {
 				c.Table = nil
 			}
 		}
+		if c.Table == nil && !c.DTypes && t.Callable != nil {
+			if has := t.Callable(c.Candidate, c.Operator); has != nil {
+				if c.Default = c.wrongDefault(has.Torch); c.Default != "" {
+					c.Table = has
+				}
+			}
+		}
 		out = append(out, c)
 	}
 	rank := func(c *Cluster) int {
@@ -260,10 +277,14 @@ func (c *Cluster) text(w io.Writer) {
 		return
 	}
 	which := "every one fails"
-	if c.Failed < c.Judged {
+	if c.Default != "" {
+		fmt.Fprintf(w, "    those that leave out %s fail, and hardly one that gives it: the adapter's table is likely wrong about its default\n", c.Default)
+	} else if c.Failed < c.Judged {
 		which = "most fail, and in some dtypes every one"
 	}
-	fmt.Fprintf(w, "    %s: the adapter's table is likely wrong\n", which)
+	if c.Default == "" {
+		fmt.Fprintf(w, "    %s: the adapter's table is likely wrong\n", which)
+	}
 	for _, line := range c.Table.Torch {
 		fmt.Fprintf(w, "      PyTorch  %s\n", line)
 	}

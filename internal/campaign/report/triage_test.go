@@ -9,6 +9,61 @@ import (
 	"plumb/program"
 )
 
+// TestTriageOfDefaults: where the cases fail that leave an argument out, and those
+// that give it, by name or by position, do not, the default is named; where others
+// fail too, or some that leave it out are aligned, it is not.
+func TestTriageOfDefaults(t *testing.T) {
+	triage := Triage{Callable: func(candidate, operator string) *Callables {
+		return &Callables{Torch: []string{operator + "(Tensor input, int dim=-1, *, float[] eps=[1, 2], bool keep=False) -> Tensor"}, Subject: []string{"adapter"}}
+	}}
+	add := func(operator string, n int, failed bool, args string) {
+		p, err := program.Parse("p.py", program.Header+"\ncase(\"p.py::c\", seed=1)\nx = tensor((1,), torch.float32, [1.0])\nv = torch.softmax(x"+args+")\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verdict.Verdict{Word: verdict.Aligned}
+		if failed {
+			v = verdict.Verdict{Word: verdict.Misaligned, Kind: "value"}
+		}
+		for range n {
+			triage.Add(&verdict.Record{Test: "ops::" + operator + "[float32]", Candidate: "jax", Verdict: &v, Program: p})
+		}
+	}
+	add("position", 3, true, "")
+	add("position", 3, false, ", 0")
+	add("position", 1, true, ", 0") // a quarter
+	add("name", 3, true, ", 0")
+	add("name", 3, false, ", eps=1.0")
+	add("name", 3, true, "")
+	add("both", 3, true, "")
+	add("both", 3, true, ", 0")
+	add("both", 1, false, ", 0")
+	add("some", 3, true, "")
+	add("some", 1, false, "")
+	add("some", 9, false, ", 0")
+	add("chance", 18, true, "")
+	add("chance", 2, false, "")
+	add("chance", 3, false, ", 0")
+	add("few", 2, true, "")
+	add("few", 9, false, ", 0")
+	got := map[string]string{}
+	for _, c := range triage.Clusters() {
+		if got[c.Operator] = c.Default; (c.Table != nil) != (c.Default != "") {
+			t.Errorf("%s: %+v", c.Operator, c)
+		}
+	}
+	for operator, want := range map[string]string{"position": "dim", "name": "eps", "chance": "dim", "both": "", "some": "", "few": ""} {
+		if got[operator] != want {
+			t.Errorf("%s: %q, want %q", operator, got[operator], want)
+		}
+	}
+	var b bytes.Buffer
+	triage.Text(&b)
+	if !strings.Contains(b.String(), "those that leave out dim fail, and hardly one that gives it: the adapter's table is likely wrong about its default\n      PyTorch  position(") {
+		t.Error(b.String())
+	}
+}
+
 // TestTriage: where every judged case of an operator fails, or three quarters with all
 // of two dtypes, the table is shown; where more are aligned, or the subject has no table, it is not.
 func TestTriage(t *testing.T) {

@@ -27,7 +27,7 @@ var inputsHave = map[string]inCalls{
 	"nothing":           {when: someInputIs(func(in *program.Input) bool { return empty(*in) })},      // one, no elements
 	"integers":          {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) })}, // one, of bools too
 	"negative integers": {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) && hasOne(in, isNegative) })},
-	"broadcast":         {when: shapesDiffer},                                                // those with floats, several shapes
+	"broadcast":         {when: shapesDiffer},                                                // several shapes
 	"single":            {when: func(p *program.Program) bool { return len(p.Inputs) == 1 }}, // there is one alone
 }
 
@@ -165,10 +165,9 @@ func equalAt(p *program.Program, shape []int) func(int) bool {
 	return func(i int) bool { return a(i) == b(i) }
 }
 
-// shapesDiffer reports inputs with floats of different shapes.
+// shapesDiffer reports inputs of different shapes.
 func shapesDiffer(p *program.Program) bool {
-	all := operands(p)
-	return slices.ContainsFunc(all, func(in *program.Input) bool { return !slices.Equal(in.Shape, all[0].Shape) })
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return !slices.Equal(in.Shape, p.Inputs[0].Shape) })
 }
 
 // hasArguments reports a call whose arguments have the row's values.
