@@ -15,7 +15,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, []verdict.KnownFault{{
 	Reference: "torch",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -428,6 +428,21 @@ d = torch.pdist(x, 1.) if "TARGET" == "pdist" else torch.cdist(x[:1], x[1:], 1.)
 v = torch.tensor([nan, 1.], requires_grad=True)
 (d.sum() + torch.linalg.vector_norm(v, 1.)).backward()
 same(v.grad, [0, 1]) and x.grad.isnan().any().item()`),
+	}
+})
+
+// stayingGradients are functions that are not differentiable, and in place do not say so.
+var stayingGradients = each(strings.Fields("logical_not_ logical_and_ logical_or_ logical_xor_"), func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     grads,
+		Reason:    "in place it leaves the gradient as it was, as though what it changes were the same; that of a comparison in place is 0",
+		Proof: of(target, `x = torch.tensor([1., 0.], requires_grad=True)
+y = x * 2
+y.TARGET(*[torch.ones(2)] * ("TARGET" != "logical_not_"))
+y.sum().backward()
+same(x.grad, [2, 2])`),
 	}
 })
 
