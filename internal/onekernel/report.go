@@ -146,7 +146,7 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 	var of []finding
 	rep.Verdict, of = s.verdict()
 	rep.Reasons = s.reasons(of)
-	rep.When, rep.Time = s.when(), s.timing
+	rep.Time = s.timing
 	if rep.Verdict == Nothing {
 		rep.Reasons = append(rep.Reasons, Reason{Kind: "nothing", Text: s.whyNothing()})
 	}
@@ -160,8 +160,9 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 		}
 	}
 	s.tried(rep)
+	var small *result
 	if at := slices.IndexFunc(of, func(f finding) bool { return f.at != nil && len(f.at.problems) > 0 }); at >= 0 {
-		small := s.simplest(of[at].Kind)
+		small = s.simplest(of[at].Kind)
 		if of[at].Kind != "hangs" { // each smaller one would take as long
 			var err error
 			if small, err = s.smaller(ctx, small, of[at].Kind); err != nil {
@@ -171,6 +172,7 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 		rep.Smallest = smallestOf(small)
 		rep.Smallest.session = s
 	}
+	rep.When = s.when(small)
 	rep.Seconds = time.Since(s.start).Seconds()
 	return rep, nil
 }

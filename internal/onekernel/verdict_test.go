@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,18 +110,27 @@ func TestWhen(t *testing.T) {
 	} {
 		s := judged(t, 2*len(first))
 		s.fault("value", of)
-		if got := s.when(); got != want {
+		if got := s.when(nil); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	s := judged(t, 10)
-	if got := s.when(); got != "" {
+	if got := s.when(nil); got != "" {
 		t.Errorf("nothing fails: %q", got)
 	}
 	s.outcomes[2].problems = []finding{{Kind: "value"}} // width 1
 	s.outcomes[4].problems = s.outcomes[2].problems     // width 1027
-	if got := s.when(); got != "in 2 of 10 cases" {
+	if got := s.when(nil); got != "in 2 of 10 cases" {
 		t.Errorf("two cases without a common trait: %q", got)
+	}
+	s = judged(t, 2*len(first))
+	s.fault("value", func(c *Case) bool { return c.Layout == Sliced })
+	small := *s.outcomes[slices.IndexFunc(s.outcomes, func(r *result) bool { return len(r.problems) > 0 })]
+	contiguous := *small.Case
+	contiguous.Layout = Contiguous
+	small.Case = &contiguous
+	if got := s.when(&small); got == "only with inputs that are sliced" {
+		t.Errorf("the smallest call is contiguous: %q", got)
 	}
 }
 

@@ -500,8 +500,9 @@ func (s *Session) simpler(c *Case) []*Case {
 	return out
 }
 
-// when says which draws show a problem and no other does: the class of the mistake.
-func (s *Session) when() string {
+// when says which draws show a problem and no other does: the class of the mistake. The
+// smallest call, where there is one, is made of a draw that had more in common with others.
+func (s *Session) when(smallest *result) string {
 	var bad, good []*result
 	for _, r := range s.outcomes {
 		switch {
@@ -516,6 +517,10 @@ func (s *Session) when() string {
 	}
 	if len(good) == 0 {
 		return "in every case"
+	}
+	all := fmt.Sprintf("in %d of %d cases", len(bad), len(bad)+len(good))
+	if smallest != nil {
+		bad = append(bad, smallest)
 	}
 	type trait struct {
 		text  string
@@ -558,7 +563,7 @@ func (s *Session) when() string {
 			return t.text
 		}
 	}
-	return fmt.Sprintf("in %d of %d cases", len(bad), len(bad)+len(good))
+	return all
 }
 
 func gradientOnly(r *result) bool {
