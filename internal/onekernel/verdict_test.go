@@ -106,6 +106,7 @@ func TestWhen(t *testing.T) {
 		"only at widths of 1027 and more":             func(c *Case) bool { return c.width() > 500 },
 		"only at widths that are no power of two":     func(c *Case) bool { return !power(c.width()) && c.width() > 0 },
 		"only at sizes that are no power of two":      size(func(n int) bool { return !power(n) && n > 0 }),
+		"only where B is 129 and more":                func(c *Case) bool { return c.Sizes["B"] > 100 },
 		"in every case":                               func(*Case) bool { return true },
 	} {
 		s := judged(t, 2*len(first))

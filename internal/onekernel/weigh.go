@@ -478,11 +478,14 @@ func (s *Session) simpler(c *Case) []*Case {
 			out = append(out, &n)
 		}
 	}
+	size := func(name string, n int) {
+		if n >= 1 && n < c.Sizes[name] && s.maker.within(choice.New(0), name, n) == n {
+			add(func(k *Case) { k.Sizes[name] = n })
+		}
+	}
 	for _, name := range c.names() {
-		for _, n := range []int{1, 2, 3, c.Sizes[name] / 2, c.Sizes[name] - 1} {
-			if n >= 1 && n < c.Sizes[name] && s.maker.within(choice.New(0), name, n) == n {
-				add(func(k *Case) { k.Sizes[name] = n })
-			}
+		for _, n := range []int{1, 2, 3, c.Sizes[name] / 2} {
+			size(name, n)
 		}
 	}
 	if c.Layout != Contiguous {
@@ -496,6 +499,9 @@ func (s *Session) simpler(c *Case) []*Case {
 	}
 	if c.Grad {
 		add(func(k *Case) { k.Grad, k.Cotangents = false, "" })
+	}
+	for _, name := range c.names() { // last: one by one may take all the trials
+		size(name, c.Sizes[name]-1)
 	}
 	return out
 }
@@ -557,6 +563,10 @@ func (s *Session) when(smallest *result) string {
 	}
 	for _, n := range slices.Sorted(maps.Keys(sizes)) {
 		traits = append(traits, trait{fmt.Sprintf("only at sizes of %d and more", n), func(r *result) bool { return slices.Max(append(r.lengths(), 0)) >= n }})
+	}
+	for _, name := range bad[0].names() {
+		n := slices.MinFunc(bad, func(a, b *result) int { return cmp.Compare(a.Sizes[name], b.Sizes[name]) }).Sizes[name]
+		traits = append(traits, trait{fmt.Sprintf("only where %s is %d and more", name, n), func(r *result) bool { return r.Sizes[name] >= n }})
 	}
 	for _, t := range traits {
 		if !slices.ContainsFunc(bad, func(r *result) bool { return !t.holds(r) }) && !slices.ContainsFunc(good, t.holds) {
