@@ -88,7 +88,7 @@ func fakeReply(frame []byte, mem []byte, replies *os.File) string {
 	if n := len(request.Cases); n > 4 && request.Cases[0].Mode == "compile" {
 		time.Sleep(time.Hour)
 	} else if n > 0 && request.Cases[0].Mode == "compile" {
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(700 * time.Millisecond)
 	}
 	for i, c := range request.Cases {
 		binary.NativeEndian.PutUint32(mem, uint32(i+1))

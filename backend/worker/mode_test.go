@@ -168,7 +168,7 @@ func TestUnknownMode(t *testing.T) {
 // would take as long again.
 func TestCompiledTogetherForTooLong(t *testing.T) {
 	hello := `plumb-worker 1 {"name":"fake","version":"0","devices":["cpu"],"modes":["eager","compile"],"features":{"together":"compile"}}`
-	w := fake(t, Config{Mode: "compile", CaseTimeout: 300 * time.Millisecond, Env: []string{"PLUMB_FAKE_WORKER=" + hello}})
+	w := fake(t, Config{Mode: "compile", CaseTimeout: 500 * time.Millisecond, Env: []string{"PLUMB_FAKE_WORKER=" + hello}})
 	var jobs []*backend.Job
 	for i := range 8 {
 		jobs = append(jobs, fakeJob(strconv.Itoa(i)))
