@@ -40,6 +40,7 @@ func TestLibraryInC(t *testing.T) {
 	}{
 		{"", all, "", ""},
 		{"prints", []string{"relu"}, "", ""},
+		{"silu", []string{"silu", "relu"}, verdict.Misaligned, `"no_gradients":"silu: the library has no diopiSiluBackward"`},
 		{"relu-grad", []string{"relu", "exp"}, verdict.Misaligned, "gradient of input"},
 		{"add-inp", []string{"add"}, verdict.Misaligned, "(inplace)"},
 		{"leaks", []string{"exp", "relu"}, "", ""}, // it is started again before it has all memory
@@ -82,6 +83,13 @@ func TestHangingLibraryInC(t *testing.T) {
 // TestLibraryInCBySuites draws cases for a library, edge values among them.
 func TestLibraryInCBySuites(t *testing.T) {
 	lib := toyLibrary(t)
+	views := save(t, "test_views.py", `
+def test_view_changed_in_place():
+    x = random_tensor(2, 3, 4)
+    y = torch.exp(x)
+    y.permute(1, 0).sqrt_()
+    return y
+`)
 	for _, c := range []struct {
 		fault string
 		args  []string
@@ -91,6 +99,7 @@ func TestLibraryInCBySuites(t *testing.T) {
 		{"relu-nan", []string{"ops", "run", "relu"}, "misaligned"},
 		{"conv-dilation", []string{"ops", "run", "conv2d"}, "misaligned"},
 		{"", []string{"run", filepath.Join(root, "suites", "activation.py"), "-k", "relu"}, "aligned"},
+		{"", []string{"run", views}, "aligned"},
 	} {
 		t.Setenv("FAULT", c.fault)
 		var text strings.Builder

@@ -5,6 +5,7 @@
 package diopi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type Backend struct {
 	ctx     context.Context     // of the run
 	calls   int                 // of the library, in the run
 	tapes   bool                // the program of the run is differentiated
+	changes bool                // the program of the run may change a tensor in place
+	lacks   map[string]bool     // functions that the library was found not to have
+	lacked  string              // what was said of the first of these in the run
 	inRule  bool                // a gradient's rule runs
 	saved   map[*tensor.Tensor][]*tensor.Tensor
 	ended   *backend.Outcome // how a call of the library failed in the run
@@ -42,7 +46,7 @@ func Open(ctx context.Context, library string, ops *op.Table, modules *nn.Table,
 		return nil, &backend.Fault{Backend: "diopi", Err: err}
 	}
 	c.Command = []string{child, library}
-	b := &Backend{}
+	b := &Backend{lacks: map[string]bool{}}
 	for _, t := range []struct {
 		in       **interp.Interpreter
 		gradient bool
@@ -72,14 +76,14 @@ func (b *Backend) steps(ops *op.Table, gradient bool) (*op.Table, error) {
 			continue
 		}
 		differentiates := table.backward[d.ID()] != nil
-		if d.Compose != nil && !(gradient && !differentiates && d.Differentiable()) {
+		switch {
+		case d.Compose != nil && !(gradient && !differentiates && d.Differentiable()):
 			d.Compose = nil
 			d.Kernels = []op.Kernel{{Name: "library", Run: func(*op.Run) error { return op.ErrUnknown }}}
-			d.Grad = b.gradient
+			d.Grad = b.differentiated(nil)
 			d.Infer = func(a op.Args) ([]op.Meta, error) { return (&op.Call{Def: def, Args: a}).Infer() }
-		}
-		if differentiates && d.Compose == nil {
-			d.Grad = b.gradient
+		case differentiates && d.Compose == nil:
+			d.Grad = b.differentiated(d.Grad)
 		}
 	}
 	return op.NewTable(defs...)
@@ -101,17 +105,34 @@ func (b *Backend) Close() error { return b.child.Close() }
 // CPUTime is that of the child.
 func (b *Backend) CPUTime() time.Duration { return b.child.CPUTime() }
 
-// Run runs one program.
+// Run runs one program. Where there is no function of a gradient, it is run without
+// one: the outcome tells why.
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
-	if job.Program.Second.Dist != "" {
-		return &backend.Outcome{Status: backend.Unsupported, Message: "the interface has no gradients of the second order", Call: len(job.Program.Calls)}, nil
+	out := &backend.Outcome{Status: backend.Unsupported, Message: "the interface has no gradients of the second order"}
+	if job.Program.Second.Dist == "" {
+		out = b.run(ctx, job)
 	}
+	p := *job.Program
+	p.Backward, p.Second = nil, program.Fill{}
+	if out.Status == backend.Unsupported && job.Program.Differentiates() && !p.Differentiates() {
+		without := *job
+		without.Program = &p
+		if forward := b.run(ctx, &without); forward.Status != backend.Unsupported {
+			forward.ForwardOnly, forward.NoGradients = true, out.Message
+			out = forward
+		}
+	}
+	return out, ctx.Err()
+}
+
+func (b *Backend) run(ctx context.Context, job *backend.Job) *backend.Outcome {
 	b.ctx, b.calls, b.ended, b.inRule, b.saved = ctx, 0, nil, false, map[*tensor.Tensor][]*tensor.Tensor{}
+	b.changes, b.lacked = job.Program.ChangesAfter(-1), ""
 	in := b.forward
 	if b.tapes = job.Program.Differentiates(); b.tapes {
 		in = b.tape
 	}
-	return b.finish(in.Computed(ctx, job, b.compute)), ctx.Err()
+	return b.finish(in.Computed(ctx, job, b.compute))
 }
 
 // finish gives an outcome the end that the library gave it. What Plumb refused on
@@ -123,7 +144,7 @@ func (b *Backend) finish(out *backend.Outcome) *backend.Outcome {
 	case out.Status == backend.Raised:
 		out.Status = backend.Unsupported
 	case out.Status == backend.OK && b.calls == 0:
-		out.Status, out.Message = backend.Unsupported, "no function of the interface takes part"
+		out.Status, out.Message = backend.Unsupported, cmp.Or(b.lacked, "no function of the interface takes part")
 	}
 	return out
 }
@@ -136,11 +157,17 @@ func (b *Backend) end(out *backend.Outcome) error {
 	return errors.New(out.Message)
 }
 
-func (b *Backend) unsupported(id string, err error) error {
-	return b.end(&backend.Outcome{Status: backend.Unsupported, Class: "NotImplementedError", Message: fmt.Sprintf("%s: %v", id, err)})
+// unsupported ends the library's part of a run where err is a gap.
+func (b *Backend) unsupported(err error) error {
+	var lack *gap
+	if !errors.As(err, &lack) {
+		return err
+	}
+	return b.end(&backend.Outcome{Status: backend.Unsupported, Class: "NotImplementedError", Message: lack.reason})
 }
 
-// compute is how a session computes a call.
+// compute is how a session computes a call. Views are the host's in a program that
+// changes tensors in place: what a function of the interface gives has memory of its own.
 func (b *Backend) compute(call *op.Call) ([]*tensor.Tensor, error) {
 	id := call.Def.ID()
 	bind := &binding{args: call.Args, inPlace: call.Stores, tapes: b.tapes}
@@ -148,11 +175,12 @@ func (b *Backend) compute(call *op.Call) ([]*tensor.Tensor, error) {
 	if call.Stores {
 		entries = table.inPlace[id]
 	}
+	host := slices.Contains(table.host, id)
 	switch {
-	case (entries == nil || b.inRule) && slices.Contains(table.host, id):
+	case host && (entries == nil || b.inRule || b.changes):
 		return call.Execute()
 	case entries == nil:
-		return nil, b.unsupported(id, errors.New("no function of the interface computes it"))
+		return nil, b.unsupported(gapf("%s: no function of the interface computes it", id))
 	}
 	if !call.Def.Traits.Has(op.Dynamic) {
 		var err error
@@ -161,15 +189,20 @@ func (b *Backend) compute(call *op.Call) ([]*tensor.Tensor, error) {
 		}
 	}
 	got, err := b.ask(id, entries, bind)
-	if err != nil {
-		return nil, err
+	var lack *gap
+	switch {
+	case errors.As(err, &lack) && host:
+		b.lacked = cmp.Or(b.lacked, lack.reason)
+		return call.Execute()
+	case err != nil:
+		return nil, b.unsupported(err)
 	}
 	return b.results(call, bind, got)
 }
 
 // results sorts what a function wrote.
 func (b *Backend) results(call *op.Call, bind *binding, got []*tensor.Tensor) ([]*tensor.Tensor, error) {
-	out := make([]*tensor.Tensor, max(1, len(bind.out)))
+	out := make([]*tensor.Tensor, 1+bind.last())
 	var saved []*tensor.Tensor
 	for i, w := range bind.writes {
 		switch t := got[i]; {
@@ -182,15 +215,28 @@ func (b *Backend) results(call *op.Call, bind *binding, got []*tensor.Tensor) ([
 		}
 	}
 	if slices.Contains(out, nil) {
-		return nil, b.unsupported(call.Def.ID(), errors.New("the function gives no such result"))
+		return nil, b.unsupported(gapf("%s: the function gives no such result", call.Def.ID()))
 	}
 	b.saved[out[0]] = saved
 	return out, nil
 }
 
-// gradient is the rule of operators that have gradient functions: as many of them
-// are called as it takes for the tensors that want one.
-func (b *Backend) gradient(g *op.Grad) {
+// differentiated is the rule of operators that have gradient functions. Where the
+// table says so, a library that lacks them differentiates by the operator's own rule.
+func (b *Backend) differentiated(own func(*op.Grad)) func(*op.Grad) {
+	return func(g *op.Grad) {
+		var lack *gap
+		switch err := b.gradient(g); {
+		case errors.As(err, &lack) && table.backward[g.Sig.Name][0].optional:
+			own(g)
+		case err != nil:
+			op.Fail(b.unsupported(err))
+		}
+	}
+}
+
+// gradient calls as many gradient functions as it takes for the tensors that want one.
+func (b *Backend) gradient(g *op.Grad) error {
 	id := g.Sig.Name
 	first := tensorOf(g.Out[0])
 	bind := &binding{args: g.Args, results: g.Out, cot: g.Cot, saved: b.saved[first], out: []op.Meta{{DType: first.DType(), Shape: first.Shape()}}, tapes: true}
@@ -202,11 +248,11 @@ func (b *Backend) gradient(g *op.Grad) {
 		}
 		entries := slices.DeleteFunc(slices.Clone(table.backward[id]), func(e entry) bool { return !slices.Contains(e.args, "grad."+p.Name) })
 		if len(entries) == 0 {
-			op.Fail(b.unsupported(id, fmt.Errorf("the interface has no function for the gradient of %s", p.Name)))
+			return gapf("%s: the interface has no function for the gradient of %s", id, p.Name)
 		}
 		got, err := b.ask(id, entries, bind)
 		if err != nil {
-			op.Fail(err)
+			return err
 		}
 		for i, w := range bind.writes {
 			if w.param != "" && !done[w.param] {
@@ -215,35 +261,50 @@ func (b *Backend) gradient(g *op.Grad) {
 			}
 		}
 	}
+	return nil
 }
 
-// ask has the library compute the first of the entries that takes the arguments,
-// and returns the tensors that it may have written.
+// ask has the library compute the first of the entries that takes the arguments
+// and whose function it has, and returns the tensors that it may have written.
 func (b *Backend) ask(id string, entries []entry, bind *binding) ([]*tensor.Tensor, error) {
-	var reasons []string
+	var reasons, lacking []string
 	for i := range entries {
 		p, err := bind.call(&entries[i])
+		var got []*tensor.Tensor
+		into := &reasons
+		if err == nil {
+			into = &lacking
+			got, err = b.call(p, bind)
+		}
 		var lack *gap
-		if errors.As(err, &lack) {
-			reasons = append(reasons, err.Error())
-			continue
+		if !errors.As(err, &lack) {
+			return got, err
 		}
-		if err != nil {
-			return nil, err
-		}
-		return b.run(p, bind)
+		*into = append(*into, lack.reason)
 	}
-	return nil, b.unsupported(id, errors.New(strings.Join(reasons, "; ")))
+	if lacking != nil {
+		reasons = lacking
+	}
+	return nil, gapf("%s: %s", id, strings.Join(reasons, "; "))
 }
 
-func (b *Backend) run(p *program.Program, bind *binding) ([]*tensor.Tensor, error) {
-	b.calls++
+// call has the library run a function.
+func (b *Backend) call(p *program.Program, bind *binding) ([]*tensor.Tensor, error) {
+	function := p.Calls[0].Target
+	if b.lacks[function] {
+		return nil, gapf("%s", lacking(function))
+	}
 	out, err := b.child.Run(b.ctx, &backend.Job{Program: p, Inputs: bind.tensors})
 	if err != nil {
 		return nil, b.end(&backend.Outcome{Status: backend.Crashed, Class: "worker", Message: err.Error()})
 	}
+	if out.Status == backend.Unsupported && out.Message == lacking(function) {
+		b.lacks[function] = true
+		return nil, gapf("%s", out.Message)
+	}
+	b.calls++
 	if out.Status != backend.OK {
-		out.Message = told(out.Message, p.Calls[0].Target)
+		out.Message = told(out.Message, function)
 		return nil, b.end(out)
 	}
 	var got []*tensor.Tensor
@@ -251,10 +312,13 @@ func (b *Backend) run(p *program.Program, bind *binding) ([]*tensor.Tensor, erro
 		got = append(got, v.Tensor)
 	}
 	if len(got) != len(bind.writes) {
-		return nil, b.end(&backend.Outcome{Status: backend.Crashed, Class: "protocol", Message: fmt.Sprintf("%s gave %d tensors, not %d", p.Calls[0].Target, len(got), len(bind.writes))})
+		return nil, b.end(&backend.Outcome{Status: backend.Crashed, Class: "protocol", Message: fmt.Sprintf("%s gave %d tensors, not %d", function, len(got), len(bind.writes))})
 	}
 	return got, nil
 }
+
+// lacking is what the child says of a function that the library has not.
+func lacking(function string) string { return "the library has no " + function }
 
 // told brings what the child said of a function before it died, on a line of its
 // own, to the head of a message.

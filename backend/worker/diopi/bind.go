@@ -14,7 +14,7 @@ import (
 	"plumb/tensor"
 )
 
-// gap says why the interface has no form for a call.
+// gap says why the interface has no form for a call, or the library no function.
 type gap struct{ reason string }
 
 func (g *gap) Error() string { return g.reason }
@@ -63,12 +63,27 @@ func (b *binding) call(e *entry) (*program.Program, error) {
 	return p, nil
 }
 
+// last is the last of the operator's results that the call writes.
+func (b *binding) last() int {
+	last := max(0, len(b.out)-1)
+	for _, w := range b.writes {
+		last = max(last, w.result)
+	}
+	return last
+}
+
 func inputName(i int) string { return "t" + strconv.Itoa(i) }
 
 // serves looks at the parameters that the entry does not mention.
 func (b *binding) serves(e *entry) error {
 	if e.when["tape"] == "true" && !b.tapes {
 		return gapf("%s serves programs that are differentiated", e.function)
+	}
+	if name := e.when["alike"]; name != "" && !slices.Equal(b.shape("input"), b.shape(op.TensorArg(name))) {
+		return gapf("%s serves an input and a %s of one shape", e.function, name)
+	}
+	if e.when["batched"] == "true" && len(b.shape("input")) != len(b.shape("weight")) {
+		return gapf("%s serves batches", e.function)
 	}
 	for i, p := range b.args.Sig.Params {
 		v := b.args.Vals[i]
@@ -84,6 +99,8 @@ func (b *binding) serves(e *entry) error {
 	}
 	return nil
 }
+
+func (b *binding) shape(name op.TensorArg) []int { return b.args.Value(name).Shape() }
 
 // unread are parameters that change no result.
 var unread = []string{"inplace", "non_blocking", "sparse_grad", "_stacklevel"}
@@ -101,8 +118,8 @@ func text(v any) string {
 // argument is the value of a text of the table for a parameter of a kind.
 func (b *binding) argument(text string, kind byte) (any, error) {
 	switch name, rest, _ := strings.Cut(text, "."); {
-	case text == "new":
-		b.writes = append(b.writes, write{result: 0})
+	case strings.HasPrefix(text, "new"):
+		b.writes = append(b.writes, write{result: number(text, "new")})
 		return program.Tuple{"new"}, nil
 	case text == "outs":
 		list := program.List{}
@@ -189,6 +206,19 @@ func (b *binding) beside(what string) (any, error) {
 		shape = []int{shape[0], b.args.Int("num_groups")}
 	case "one":
 		shape = nil
+	case "info":
+		dt, shape = tensor.I32, shape[:max(0, len(shape)-2)]
+	case "losses", "paths":
+		if len(shape) != 3 {
+			return nil, gapf("%s is of no batch", b.args.Sig.Params[0].Name)
+		}
+		longest := 0
+		for i, lengths := 0, tensorOf(b.args.Value("target_lengths")); i < lengths.Len(); i++ {
+			longest = max(longest, int(lengths.Int(i)))
+		}
+		if shape = []int{shape[1], shape[0], 2*longest + 1}; what == "losses" {
+			shape = shape[:1]
+		}
 	}
 	b.writes = append(b.writes, write{result: -1, saved: true})
 	return room(dt, shape), nil
@@ -231,12 +261,9 @@ func (b *binding) given(text string, kind byte) (any, error) {
 		return text == "true", nil
 	case strings.HasPrefix(text, "#"):
 		return int64(len(b.args.Values(op.TensorsArg(text[1:])))), nil
-	case strings.HasPrefix(text, "sizes("):
-		v := b.args.Value(op.TensorArg(text[len("sizes(") : len(text)-1]))
-		if v == nil {
-			return nil, nil
-		}
-		return ints(v.Shape()), nil
+	case strings.HasSuffix(text, ")"):
+		word, of, _ := strings.Cut(text[:len(text)-1], "(")
+		return b.derived(word, of)
 	}
 	if f, err := strconv.ParseFloat(text, 64); err == nil {
 		if !strings.Contains(text, ".") {
@@ -246,6 +273,103 @@ func (b *binding) given(text string, kind byte) (any, error) {
 	}
 	v, err := b.param(text)
 	return b.convert(text, v, kind, err)
+}
+
+// derived is what a word of the table makes of an argument, or of the result.
+func (b *binding) derived(word, of string) (any, error) {
+	var shape []int
+	if of == "out" {
+		shape = b.out[0].Shape
+	} else if v, ok := b.value(of).(op.Value); ok {
+		shape = v.Shape()
+	} else if word == "sizes" {
+		return nil, nil
+	}
+	switch word {
+	case "sizes":
+		return ints(shape), nil
+	case "rows":
+		return int64(shape[0]), nil
+	case "row":
+		return b.row(of), nil
+	case "fitted":
+		n := b.args.Ints(op.IntsArg(of))
+		return ints(b.out[0].Shape[len(b.out[0].Shape)-len(n):]), nil
+	case "extent":
+		return int64(shape[b.dim(len(shape))]), nil
+	case "spatial":
+		return ints(shape[min(2, len(shape)):]), b.unscaled()
+	case "tensor":
+		return b.tensor(of)
+	case "placed":
+		return b.placed(), nil
+	case "places":
+		return int64(len(b.placed())), nil
+	}
+	return nil, fmt.Errorf("diopi: %s is no word of the table", word)
+}
+
+// value is an argument of the operator; nil where it has no such parameter.
+func (b *binding) value(name string) any {
+	v, _ := b.param(name)
+	return v
+}
+
+// row is a row of the argument weight, counted from the first one on; -1 for None.
+func (b *binding) row(name string) int64 {
+	n, ok := b.value(name).(int)
+	switch {
+	case !ok:
+		return -1
+	case n < 0:
+		return int64(n + b.shape("weight")[0])
+	}
+	return int64(n)
+}
+
+// dim is the argument dim, counted from the first one on.
+func (b *binding) dim(rank int) int {
+	d := b.args.Int("dim")
+	if d < 0 {
+		d += rank
+	}
+	return d
+}
+
+// unscaled refuses a scale_factor that the sizes do not tell.
+func (b *binding) unscaled() error {
+	scale, _ := b.value("scale_factor").([]float64)
+	in := b.args.Vals[0].(op.Value).Shape()
+	for i, s := range scale {
+		if float64(in[i+2])*s != float64(b.out[0].Shape[i+2]) {
+			return gapf("sizes do not tell a scale_factor of %v", s)
+		}
+	}
+	return nil
+}
+
+// tensor is an argument that may be a number, which is a tensor of the result's dtype.
+func (b *binding) tensor(name string) (any, error) {
+	v := b.value(name)
+	s, ok := v.(op.Scalar)
+	if !ok {
+		return b.form(name, v, 'c')
+	}
+	t := tensor.New(b.out[0].DType)
+	t.Set(0, s.Complex())
+	return b.read(t), nil
+}
+
+// placed is a list of indices with None for the dimensions that have none.
+func (b *binding) placed() program.List {
+	list := program.List{}
+	for i, v := range b.args.Values("indices") {
+		for len(list) < b.args.Ints("dims")[i] {
+			list = append(list, nil)
+		}
+		list = append(list, b.read(v))
+	}
+	return list
 }
 
 func isEmpty(v any) bool { ns, ok := v.([]int); return ok && len(ns) == 0 }
@@ -308,6 +432,10 @@ func (b *binding) form(name string, v any, kind byte) (any, error) {
 		return list, nil
 	case 'z', 'Z':
 		return sizes(v)
+	case 's':
+		if _, text := v.(string); text {
+			return nil, errForm
+		}
 	}
 	return scalarForm(v)
 }

@@ -17,6 +17,7 @@ type entry struct {
 	args     []string
 	told     []string          // the operator's parameters that the results tell
 	when     map[string]string // texts of arguments with which alone it serves
+	optional bool              // a gradient that the operator's own rule computes where there is no such function
 }
 
 // kinds of the function's parameters.
@@ -61,6 +62,8 @@ func parseTable(text string) (*mapping, error) {
 		into := m.forward
 		if rest, ok := strings.CutPrefix(id, "d "); ok {
 			id, into = rest, m.backward
+		} else if rest, ok := strings.CutPrefix(id, "d? "); ok {
+			id, into, e.optional = rest, m.backward, true
 		} else if rest, ok := strings.CutSuffix(id, "_"); ok {
 			id, into = rest, m.inPlace
 		}

@@ -16,7 +16,7 @@ import (
 
 // TestTableNamesWhatThereIs holds the table to the operators and their parameters.
 func TestTableNamesWhatThereIs(t *testing.T) {
-	literal := regexp.MustCompile(`^(out[12]?|outs|#outs|new|grad|result1?|saved[01]|\+(indices|channels|rows|groups)|-?[0-9.]+|true|false|None|'[a-z]*')$`)
+	literal := regexp.MustCompile(`^(out[12]?|outs|#outs|new1?|grad|result1?|saved[01]|\+(indices|channels|rows|groups|info|losses|paths)|-?[0-9.]+|true|false|None|'[a-z]*')$`)
 	defs := ops.Table()
 	for _, id := range table.host {
 		if defs.Def(id) == nil {
@@ -44,17 +44,20 @@ func TestTableNamesWhatThereIs(t *testing.T) {
 	}
 }
 
+// word is what the table asks of an argument.
+var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|extent|tensor|placed|places)\((\w+)\)$`)
+
 // named are the parameters that an entry names.
 func named(e entry, literal *regexp.Regexp) []string {
 	names := slices.Clone(e.told)
 	for k := range e.when {
-		if k != "tape" {
+		if !slices.Contains([]string{"tape", "alike", "batched"}, k) {
 			names = append(names, k)
 		}
 	}
 	for _, a := range e.args {
 		for part := range strings.SplitSeq(a, " or ") {
-			part = strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(part, "sizes("), ")"), "grad.")
+			part = strings.TrimPrefix(word.ReplaceAllString(part, "$1"), "grad.")
 			if !literal.MatchString(part) {
 				names = append(names, strings.TrimPrefix(part, "#"))
 			}

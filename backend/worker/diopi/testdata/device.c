@@ -128,6 +128,7 @@ UNARY(Log, log(x))
 UNARY(Floor, floor(x))
 UNARY(Ceil, ceil(x))
 UNARY(Sigmoid, 1 / (1 + exp(-x)))
+UNARY(Silu, has("silu") ? x * x : x / (1 + exp(-x))) // without a function of its gradient
 
 static double neg_of(double x) { return -x; }
 error_t diopiNeg(ctx_t c, tensor_t out, const_t in) {
@@ -341,6 +342,18 @@ error_t diopiIndexSelect(ctx_t c, tensor_t out, const_t in, int64_t dim, const_t
 	for (int64_t i = 0; i < y.count; i++) {
 		int64_t k = i / inner % y.shape[dim], o = i / inner / y.shape[dim];
 		set(&y, (o * y.shape[dim] + k) * inner + i % inner, get(&x, (o * x.shape[dim] + (int64_t)get(&at, k)) * inner + i % inner));
+	}
+	return success;
+}
+
+error_t diopiPermute(ctx_t c, tensor_t out, const_t in, diopiSize_t dims) {
+	view y = of(out), x = of(in);
+	(void)c;
+	if (!known(&y)) return bad_dtype;
+	for (int64_t i = 0; i < y.count; i++) {
+		int64_t at = 0;
+		for (int64_t d = y.rank - 1, rest = i; d >= 0; rest /= y.shape[d--]) at += rest % y.shape[d] * x.stride[(dims.data[d] + y.rank) % y.rank];
+		store_at(&y, place(&y, y.shape, y.rank, i), load_at(&x, at));
 	}
 	return success;
 }
