@@ -23,6 +23,9 @@ type Kit struct {
 	Limits  Limits
 	Lenient bool // note what DIOPI's comparison says of failures, as "diopi"
 	Debug   int  // note of failures, as "debug": 0 nothing, 1 the case and sums, 2 tensors too
+	// Library says that the candidate is a library with DIOPI's interface. What is one
+	// function there and a composition here is not judged by its parts.
+	Library bool
 
 	base  *baseline.Baseline
 	cases map[string]*config.Case // of the recorded config, by name
@@ -63,6 +66,9 @@ func (k *Kit) Apply(cfg *baseline.RunConfig) {
 		_, skip := k.under(e)
 		return skip
 	}
+	if k.Library {
+		cfg.Lacks = k.lacks
+	}
 	if k.Modes.ChannelsLast || k.Modes.FourBytes || k.Forward {
 		cfg.Change = k.change
 		cfg.Predict = Predictor
@@ -84,6 +90,16 @@ func (k *Kit) under(e *baseline.Entry) (*config.Case, string) {
 	}
 	return k.Modes.Apply(c)
 }
+
+func (k *Kit) lacks(e *baseline.Entry) string {
+	if c := k.cases[e.Name]; c == nil || !diopi.One(c) {
+		return ""
+	}
+	return Uncalled
+}
+
+// Uncalled is why a library is not asked for a case: see Kit.Library.
+const Uncalled = "the interface's function of it is not called, and those that it is composed of say nothing of that one"
 
 func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*program.Program, error) {
 	c, _ := k.under(e)

@@ -14,6 +14,7 @@ import (
 	"plumb/backend"
 	"plumb/backend/open"
 	"plumb/baselines"
+	"plumb/conform"
 	"plumb/internal/conform/config"
 	"plumb/internal/conform/diopi"
 	"plumb/ops"
@@ -124,6 +125,7 @@ func configSource(args []string) (name string, src []byte, err error) {
 func (l *conformList) count(c *config.Config, model *config.Model) (functions []*listed, total int) {
 	by := map[string]*listed{}
 	modes := config.Modes{Model: model}
+	library := open.ParseSpec(l.candidate).Name == open.Library
 	for one := range c.Cases() {
 		if !modes.Takes(one) {
 			continue
@@ -140,7 +142,11 @@ func (l *conformList) count(c *config.Config, model *config.Model) (functions []
 		}
 		f.Cases++
 		total++
-		if l.candidate != "" {
+		switch {
+		case l.candidate == "":
+		case library && diopi.One(one):
+			f.Reason = conform.Uncalled
+		default:
 			f.smaller(one)
 		}
 	}

@@ -245,6 +245,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 		}
 	}
 	r.backends = &open.Set{Table: ops.Table(), Python: r.python, Timeout: r.timeout, Growth: growth, Sandbox: r.sandbox, Int32s: true}
+	library := open.ParseSpec(r.candidate).Name == open.Library
 	open, err := r.backends.Opener(ctx, r.candidate)
 	if err != nil {
 		return nil, harness(err)
@@ -257,6 +258,7 @@ func (r *conformRun) config(ctx context.Context, args []string, errs io.Writer) 
 		return nil, err
 	}
 	r.modes.kit.Limits = r.limits.kit()
+	r.modes.kit.Library = library
 	r.modes.kit.Apply(cfg)
 	return cfg, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/conform"
 	"plumb/internal/judge/verdict"
 )
 
@@ -62,6 +63,26 @@ func TestLibraryInC(t *testing.T) {
 				t.Errorf("%v: want %s, %q in\n%s", err, c.word, c.says, out)
 			}
 		})
+	}
+}
+
+// TestLibraryIsNotJudgedByParts: that a library adds and multiplies as it should says
+// nothing of its optimizers.
+func TestLibraryIsNotJudgedByParts(t *testing.T) {
+	lib := toyLibrary(t)
+	config := save(t, "c.py", `diopi_configs = {'a': dict(name=['sgd'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['param', 'param_grad'], shape=((3,),), dtype=[np.float32])]))}`)
+	base := filepath.Join(t.TempDir(), "base")
+	if out, _, err := conformed(t, "gen", config, "--out", base, "--reference", "native"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, _, err := judged(t, base, "--candidate", lib); exitCode(err) != exitNothing || got[verdict.Unsupported] != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, _, err := judged(t, base); err != nil || got[verdict.Aligned] != 1 {
+		t.Errorf("Plumb's own: %v, %v", got, err)
+	}
+	if out, _, err := conformed(t, "list", config, "--candidate", lib); err != nil || !strings.Contains(out, conform.Uncalled) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

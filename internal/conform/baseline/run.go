@@ -22,6 +22,9 @@ type RunConfig struct {
 	Select func(e *Entry) bool
 	// Skip returns why a selected case is not run; "" for one that is. Nil skips none.
 	Skip func(e *Entry) string
+	// Lacks returns why a candidate has no answer to a case; "" where it may have
+	// one. Nil knows of none.
+	Lacks func(e *Entry) string
 	// Expect returns what is wrong with the program that was recorded of a
 	// variant; nil finds nothing wrong.
 	Expect func(e *Entry, variant string, p *program.Program) error

@@ -238,6 +238,11 @@ func (r *run) unrun(c listed, broken error) *verdict.Verdict {
 			return &verdict.Verdict{Reason: why}
 		}
 	}
+	if r.Lacks != nil {
+		if why := r.Lacks(c.entry); why != "" {
+			return &verdict.Verdict{Word: verdict.Unsupported, Reason: why}
+		}
+	}
 	switch {
 	case c.entry.Missing != "":
 		return &verdict.Verdict{Word: verdict.Unsupported, Reason: "the case was not recorded: " + c.entry.Missing}

@@ -3,6 +3,7 @@ package diopi
 import (
 	"slices"
 
+	"plumb/internal/conform/config"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -11,6 +12,7 @@ import (
 // devices or in other libraries alone, as a composition of PyTorch's.
 type custom struct {
 	tensors string // the arguments that have to be tensors, spaced
+	one     bool   // DIOPI's interface has a function that does what the composition does in steps
 	build   func(b *build) []any
 }
 
@@ -18,13 +20,13 @@ type custom struct {
 // the order of PyTorch's single-tensor loops (torch/optim/*.py, 1.13), and
 // return the new parameter and state.
 var customs = map[string]custom{
-	"sgd":                                 {tensors: "param param_grad", build: sgd},
-	"adam":                                {tensors: "param param_grad exp_avg exp_avg_sq", build: adam(false)},
-	"adamw":                               {tensors: "param param_grad exp_avg exp_avg_sq", build: adam(true)},
-	"fused_adamw":                         {build: fusedAdamW},
-	"adadelta":                            {tensors: "param param_grad square_avg acc_delta", build: adadelta},
-	"rmsprop":                             {tensors: "param param_grad square_avg", build: rmsprop},
-	"clip_grad_norm_":                     {build: clipGradNorm},
+	"sgd":                                 {one: true, tensors: "param param_grad", build: sgd},
+	"adam":                                {one: true, tensors: "param param_grad exp_avg exp_avg_sq", build: adam(false)},
+	"adamw":                               {one: true, tensors: "param param_grad exp_avg exp_avg_sq", build: adam(true)},
+	"fused_adamw":                         {one: true, build: fusedAdamW},
+	"adadelta":                            {one: true, tensors: "param param_grad square_avg acc_delta", build: adadelta},
+	"rmsprop":                             {one: true, tensors: "param param_grad square_avg", build: rmsprop},
+	"clip_grad_norm_":                     {one: true, build: clipGradNorm},
 	"slice_op":                            {tensors: "input", build: sliceOp},
 	"index":                               {tensors: "input", build: index},
 	"index_put":                           {tensors: "input values", build: indexPut("torch.index_put")},
@@ -37,44 +39,51 @@ var customs = map[string]custom{
 	"ctc_loss":                            {tensors: "log_probs", build: ctcLoss},
 	"nll_loss_v2":                         {tensors: "input target", build: plain("torch.nn.functional.nll_loss")},
 	"layer_normGB":                        {tensors: "input", build: plain("torch.nn.functional.layer_norm")},
-	"spmm":                                {tensors: "input mat2", build: spmm},
-	"rms_norm":                            {tensors: "input", build: rmsNorm},
+	"spmm":                                {one: true, tensors: "input mat2", build: spmm},
+	"rms_norm":                            {one: true, tensors: "input", build: rmsNorm},
 	"pool1d":                              {tensors: "input", build: pool("1d")},
 	"pool2d":                              {tensors: "input", build: pool("2d")},
 	"pool3d":                              {tensors: "input", build: pool("3d")},
-	"batch_norm_stats":                    {tensors: "input", build: batchNormStats},
-	"batch_norm_elemt":                    {tensors: "input mean invstd", build: batchNormElemt},
-	"batch_norm_backward_reduce":          {tensors: "grad_output input mean invstd", build: batchNormBackwardReduce},
-	"batch_norm_backward_elemt":           {tensors: "grad_out input mean invstd sum_dy sum_dy_xmu count", build: batchNormBackwardElemt},
-	"batch_norm_gather_stats_with_counts": {tensors: "mean_all invstd_all count_all", build: batchNormGather},
-	"rotary_emb":                          {tensors: "cos sin", build: rotary},
-	"rotary_emb_v2":                       {tensors: "query key cos sin", build: rotaryV2},
-	"apply_penalty":                       {tensors: "logits presence_penalty frequency_penalty p_token_ids p_token_counts p_cumsum_seq_len", build: applyPenalty},
-	"apply_penalty_v2":                    {tensors: "logits presence_penalty frequency_penalty repetition_penalty p_token_ids p_token_counts", build: applyPenaltyV2},
-	"destindex_copy_kv":                   {tensors: "k dest_loc out", build: destIndexCopy},
-	"flash_attention":                     {tensors: "q k v", build: flashAttention},
-	"customized_flash_attention":          {tensors: "q k v", build: flashAttention},
-	"flash_attention_varlen":              {tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
-	"customized_flash_attention_varlen":   {tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
-	"multihead_attention":                 {tensors: "q k v", build: multihead},
-	"multihead_attention_varlen":          {tensors: "q k v", build: varlen("cu_seqlens", scaleOf("scale"))},
-	"scaled_masked_softmax":               {build: scaledMaskedSoftmax},
-	"context_attention":                   {tensors: "q k v b_start_loc b_seq_len", build: contextAttention},
-	"prompt_flash_attention":              {tensors: "query key value", build: promptAttention},
-	"token_attention":                     {tensors: "q k out b_loc b_start_loc b_seq_len", build: tokenAttention},
-	"token_softmax_reducev":               {tensors: "logics v out b_loc b_start_loc b_seq_len", build: tokenReduce},
-	"paged_attention":                     {tensors: "query key value", build: pagedAttention},
+	"batch_norm_stats":                    {one: true, tensors: "input", build: batchNormStats},
+	"batch_norm_elemt":                    {one: true, tensors: "input mean invstd", build: batchNormElemt},
+	"batch_norm_backward_reduce":          {one: true, tensors: "grad_output input mean invstd", build: batchNormBackwardReduce},
+	"batch_norm_backward_elemt":           {one: true, tensors: "grad_out input mean invstd sum_dy sum_dy_xmu count", build: batchNormBackwardElemt},
+	"batch_norm_gather_stats_with_counts": {one: true, tensors: "mean_all invstd_all count_all", build: batchNormGather},
+	"rotary_emb":                          {one: true, tensors: "cos sin", build: rotary},
+	"rotary_emb_v2":                       {one: true, tensors: "query key cos sin", build: rotaryV2},
+	"apply_penalty":                       {one: true, tensors: "logits presence_penalty frequency_penalty p_token_ids p_token_counts p_cumsum_seq_len", build: applyPenalty},
+	"apply_penalty_v2":                    {one: true, tensors: "logits presence_penalty frequency_penalty repetition_penalty p_token_ids p_token_counts", build: applyPenaltyV2},
+	"destindex_copy_kv":                   {one: true, tensors: "k dest_loc out", build: destIndexCopy},
+	"flash_attention":                     {one: true, tensors: "q k v", build: flashAttention},
+	"customized_flash_attention":          {one: true, tensors: "q k v", build: flashAttention},
+	"flash_attention_varlen":              {one: true, tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
+	"customized_flash_attention_varlen":   {one: true, tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
+	"multihead_attention":                 {one: true, tensors: "q k v", build: multihead},
+	"multihead_attention_varlen":          {one: true, tensors: "q k v", build: varlen("cu_seqlens", scaleOf("scale"))},
+	"scaled_masked_softmax":               {one: true, build: scaledMaskedSoftmax},
+	"context_attention":                   {one: true, tensors: "q k v b_start_loc b_seq_len", build: contextAttention},
+	"prompt_flash_attention":              {one: true, tensors: "query key value", build: promptAttention},
+	"token_attention":                     {one: true, tensors: "q k out b_loc b_start_loc b_seq_len", build: tokenAttention},
+	"token_softmax_reducev":               {one: true, tensors: "logics v out b_loc b_start_loc b_seq_len", build: tokenReduce},
+	"paged_attention":                     {one: true, tensors: "query key value", build: pagedAttention},
 }
 
 // elsewhere are functions that other interfaces name: those of torchvision, and
 // those of torch that have no kernel of their own in most backends.
 var elsewhere = map[string]custom{
-	"torchvision.ops.nms":                {tensors: "boxes scores", build: nms},
-	"torchvision.ops.roi_align":          {tensors: "input boxes", build: roiAlign},
-	"torchvision.ops.sigmoid_focal_loss": {tensors: "inputs targets", build: focalLoss},
-	"torch.spmm":                         {tensors: "input mat2", build: spmm},
-	"torch.triangular_solve":             {tensors: "input A", build: triangularSolve},
-	"torch._foreach_norm":                {build: foreachNorm},
+	"torchvision.ops.nms":                {one: true, tensors: "boxes scores", build: nms},
+	"torchvision.ops.roi_align":          {one: true, tensors: "input boxes", build: roiAlign},
+	"torchvision.ops.sigmoid_focal_loss": {one: true, tensors: "inputs targets", build: focalLoss},
+	"torch.spmm":                         {one: true, tensors: "input mat2", build: spmm},
+	"torch.triangular_solve":             {one: true, tensors: "input A", build: triangularSolve},
+	"torch._foreach_norm":                {one: true, build: foreachNorm},
+}
+
+// One reports whether the case's function is one of DIOPI's interface whose program
+// is a composition of others: what a library does with those says nothing of it.
+func One(c *config.Case) bool {
+	own, ok := compositionOf(c)
+	return ok && own.one
 }
 
 // customized appends the composition.

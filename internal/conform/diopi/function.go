@@ -11,7 +11,7 @@ import (
 // forward appends the calls that compute the case's outputs.
 func (b *build) forward() ([]any, error) {
 	c := b.c
-	if own, ok := b.composition(); ok {
+	if own, ok := compositionOf(b.c); ok {
 		return b.customized(own)
 	}
 	if c.Interface == "CustomizedTest" {
@@ -31,8 +31,7 @@ func (b *build) forward() ([]any, error) {
 
 // composition is the function as a composition, where it is one. DIOPI's entries
 // of attention with dropout name no interface: they run the same attention.
-func (b *build) composition() (custom, bool) {
-	c := b.c
+func compositionOf(c *config.Case) (custom, bool) {
 	if c.Interface == "CustomizedTest" || strings.HasPrefix(c.Function, "multihead_attention") {
 		own, ok := customs[c.Function]
 		return own, ok
@@ -75,7 +74,7 @@ func (b *build) inPlace() ([]any, error) {
 // parts is how many outputs the function returns as a tuple; 0 for a single
 // tensor.
 func (b *build) parts() int {
-	if _, ok := b.composition(); ok {
+	if _, ok := compositionOf(b.c); ok {
 		return 0
 	}
 	if v, _ := b.get("return_indices"); v == true {
