@@ -290,6 +290,21 @@ func (b *binding) derived(word, of string) (any, error) {
 		return ints(shape), nil
 	case "rows":
 		return int64(shape[0]), nil
+	case "like":
+		x := b.args.Value(op.TensorArg(of))
+		b.writes = append(b.writes, write{result: 0})
+		return room(x.DType(), x.Shape()), nil
+	case "inverse":
+		if _, along := b.value("dim").(int); along {
+			shape = []int{shape[b.dim(len(shape))]}
+		}
+		b.writes = append(b.writes, write{result: 1})
+		return room(tensor.I64, shape), nil
+	case "implicit":
+		if d, given := b.value(of).(int); given {
+			return int64(d), nil
+		}
+		return int64(implicit(len(b.shape("input")))), nil
 	case "row":
 		return b.row(of), nil
 	case "fitted":
@@ -313,6 +328,15 @@ func (b *binding) derived(word, of string) (any, error) {
 func (b *binding) value(name string) any {
 	v, _ := b.param(name)
 	return v
+}
+
+// implicit is the dimension of softmax without one: the first of none, one or three
+// dimensions, else the second (torch.nn.functional._get_softmax_dim).
+func implicit(rank int) int {
+	if rank == 0 || rank == 1 || rank == 3 {
+		return 0
+	}
+	return 1
 }
 
 // row is a row of the argument weight, counted from the first one on; -1 for None.

@@ -16,7 +16,7 @@ import (
 
 // TestTableNamesWhatThereIs holds the table to the operators and their parameters.
 func TestTableNamesWhatThereIs(t *testing.T) {
-	literal := regexp.MustCompile(`^(out[12]?|outs|#outs|new1?|grad|result1?|saved[01]|\+(indices|channels|rows|groups|info|losses|paths)|-?[0-9.]+|true|false|None|'[a-z]*')$`)
+	literal := regexp.MustCompile(`^(out[12]?|outs|#outs|new[12]?|grad|result1?|saved[01]|\+(indices|channels|rows|groups|info|losses|paths)|-?[0-9.]+|true|false|None|'[a-z]*')$`)
 	defs := ops.Table()
 	for _, id := range table.host {
 		if defs.Def(id) == nil {
@@ -45,7 +45,7 @@ func TestTableNamesWhatThereIs(t *testing.T) {
 }
 
 // word is what the table asks of an argument.
-var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|extent|tensor|placed|places)\((\w+)\)$`)
+var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|extent|tensor|like|inverse|implicit|placed|places)\((\w+)\)$`)
 
 // named are the parameters that an entry names.
 func named(e entry, literal *regexp.Regexp) []string {
