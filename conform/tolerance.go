@@ -13,7 +13,6 @@ import (
 	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/program"
-	"plumb/tensor"
 )
 
 // Limits say by which limits a candidate is judged.
@@ -84,18 +83,21 @@ func (k *Kit) decided(c *config.Case, q *baseline.Question) *verdict.Verdict {
 	return v
 }
 
-// ofHalves is known, for a sum of half types of which no kernel or no truth is
-// recorded, where each element is within the config's own tolerances; nil for any
-// other. What stands in for a kernel was rounded where a call ends, and a large
-// case is one that the reference was not asked about in float64: a kernel of the
-// half type may round between its steps, and keep rounded results for the
+// ofHalves is known, for a sum or a gradient of half types of which no kernel or
+// no truth is recorded, where each element is within the config's own tolerances;
+// nil for any other. What stands in for a kernel was rounded where a call ends, and
+// a large case is one that the reference was not asked about in float64: a kernel of
+// the half type may round between its steps, and keep rounded results for the
 // gradients, and how far that takes it nobody can be asked. A function that sums
-// nothing has no such steps.
+// nothing has no such steps; the formula of its gradient has.
 func (k *Kit) ofHalves(c *config.Case, q *baseline.Question, v *verdict.Verdict) *verdict.Verdict {
-	if v.Word != verdict.Misaligned || !v.Arguable() || !k.sumsHalves(q.Job.Program) {
+	if v.Word != verdict.Misaligned || !v.Arguable() || !takesHalf(q.Job) {
 		return nil
 	}
 	if !q.StandIn && (q.Truth != nil || !q.Large) {
+		return nil
+	}
+	if !k.sums(q.Job.Program) && !(q.StandIn && onlyGradients(v)) {
 		return nil
 	}
 	if own := k.byConfig(c, q, 0); own.Word.IsFinding() {
@@ -107,12 +109,16 @@ func (k *Kit) ofHalves(c *config.Case, q *baseline.Question, v *verdict.Verdict)
 	return &own
 }
 
-// sumsHalves reports whether a program has inputs of a half type, and sums.
-func (k *Kit) sumsHalves(p *program.Program) bool {
-	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType == tensor.F16 || in.DType == tensor.BF16 }) &&
-		slices.ContainsFunc(p.Calls, func(c program.Call) bool {
-			return slices.ContainsFunc(k.judge.Tols(c.Target), func(t op.Tol) bool { return t.Class == op.Accumulating })
-		})
+// sums reports whether a function of the program sums.
+func (k *Kit) sums(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(k.judge.Tols(c.Target), func(t op.Tol) bool { return t.Class == op.Accumulating })
+	})
+}
+
+// onlyGradients reports whether nothing but gradients differs.
+func onlyGradients(v *verdict.Verdict) bool {
+	return !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool { return !d.Where.Part.IsGradient() })
 }
 
 // otherwise is what the config's own tolerances say.

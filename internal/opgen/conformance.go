@@ -121,7 +121,20 @@ func shortened(text string) string {
 	}
 	text = plainEntry.ReplaceAllString(text, "$1 f($2, $3, [$4]),")
 	text = entryOfNumbers.ReplaceAllString(text, "$1 p($2, $3, $4, [$5]),")
+	text = liftedEntry.ReplaceAllStringFunc(text, tight)
 	return strings.Replace(text, opening, shortenings+opening, 1)
+}
+
+// liftedEntry is an entry of calls that were chosen, which nobody wrote to be read.
+var liftedEntry = regexp.MustCompile(`(?m)^    '\w+_t\d+': .*$`)
+
+// tight leaves out what spaces an entry has outside of texts, behind its commas.
+func tight(entry string) string {
+	parts := strings.Split(entry, "'")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.ReplaceAll(parts[i], ", ", ",")
+	}
+	return strings.Join(parts, "'")
 }
 
 // singles are literal elements of float32, whose numbers need no more digits than it has.
