@@ -319,7 +319,8 @@ func (b *binding) derived(word, of string) (any, error) {
 	case "placed":
 		return b.placed(), nil
 	case "places":
-		return int64(len(b.placed())), nil
+		dims := b.args.Ints("dims")
+		return int64(dims[len(dims)-1] + 1), nil
 	}
 	return nil, fmt.Errorf("diopi: %s is no word of the table", word)
 }

@@ -39,6 +39,7 @@ func TestArguments(t *testing.T) {
 		{"softmax.functional", []any{of(2, 7, 3)}, nil, "diopiSoftmax(out[2 7 3], t0, 0)"},
 		{"softmax.functional", []any{of(2, 7)}, nil, "diopiSoftmax(out[2 7], t0, 1)"},
 		{"index_put", []any{of(4), []any{index(1, 2)}, of(2)}, nil, "diopiIndexPut(out[4], t0, t1, [t2], 1, false)"},
+		{"index", []any{of(4, 3), []any{int64(1)}, []any{index(1, 2)}}, nil, "diopiIndex(new, t0, [<nil> t1], 2)"},
 		{"norm", []any{of(2, 7)}, nil, "diopiNorm(out[], t0, 2, <nil>)"},
 		{"norm", []any{of(2, 7), "nuc"}, nil, "diopiNorm serves p = fro; the interface's p takes no str"},
 		{"linalg_cholesky", []any{of(2, 3, 3)}, nil, "diopiCholesky(out[2 3 3], out[2], t0, false, true)"},
@@ -89,6 +90,9 @@ func shown(a any) string {
 	case program.Ref:
 		return string(a)
 	case program.Tuple:
+		if len(a) == 1 {
+			return fmt.Sprint(a[0])
+		}
 		return fmt.Sprintf("%s%s", a[0], shown(a[2]))
 	case program.List:
 		var all []string

@@ -321,6 +321,7 @@ static bool convert(const char *c, const char *arg, char kind, int i, value *v) 
 	}
 	case 'z': case 'Z':
 		if (none && kind == 'Z') return true;
+		if (!none && at(at(arg, 1), 16)) return false; // more than it has room for
 		v->z = (size_list){lists[i], none ? 0 : numbers(at(arg, 1), lists[i])};
 		if (kind == 'Z') {
 			static size_list kept[most];
