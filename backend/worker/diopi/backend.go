@@ -235,15 +235,15 @@ func (b *Backend) differentiated(own func(*op.Grad)) func(*op.Grad) {
 	}
 }
 
-// gradient calls as many gradient functions as it takes for the tensors that want one.
+// gradient calls as many gradient functions as it takes for the tensors that want one,
+// and gives no gradient where one of them is lacking.
 func (b *Backend) gradient(g *op.Grad) error {
 	id := g.Sig.Name
 	first := tensorOf(g.Out[0])
 	bind := &binding{args: g.Args, results: g.Out, cot: g.Cot, saved: b.saved[first], out: []op.Meta{{DType: first.DType(), Shape: first.Shape()}}, tapes: true}
-	done := map[string]bool{}
+	found := map[string]*tensor.Tensor{}
 	for _, p := range g.Sig.Params {
-		param := op.TensorArg(p.Name)
-		if p.Type.Kind != op.KTensor || p.Type.List || done[p.Name] || !g.Needs(param) {
+		if p.Type.Kind != op.KTensor || p.Type.List || found[p.Name] != nil || !g.Needs(op.TensorArg(p.Name)) {
 			continue
 		}
 		entries := slices.DeleteFunc(slices.Clone(table.backward[id]), func(e entry) bool { return !slices.Contains(e.args, "grad."+p.Name) })
@@ -255,10 +255,14 @@ func (b *Backend) gradient(g *op.Grad) error {
 			return err
 		}
 		for i, w := range bind.writes {
-			if w.param != "" && !done[w.param] {
-				done[w.param] = true
-				g.To(op.TensorArg(w.param), func() op.Value { return got[i] })
+			if w.param != "" && found[w.param] == nil {
+				found[w.param] = got[i]
 			}
+		}
+	}
+	for _, p := range g.Sig.Params {
+		if t := found[p.Name]; t != nil {
+			g.To(op.TensorArg(p.Name), func() op.Value { return t })
 		}
 	}
 	return nil
