@@ -33,6 +33,8 @@ func TestArguments(t *testing.T) {
 		{"interpolate", []any{of(1, 2, 4, 6)}, []op.Kwarg{{Name: "scale_factor", Value: []any{1.5, 1.5}}}, "diopiUpsampleNearest(out[1 2 6 9], t0, [6 9])"},
 		{"interpolate", []any{of(1, 2, 5, 6)}, []op.Kwarg{{Name: "scale_factor", Value: []any{1.5, 1.5}}}, "sizes do not tell a scale_factor of 1.5; diopiUpsampleLinear serves mode = linear"},
 		{"interpolate", []any{of(1, 2, 4, 6), []any{int64(3), int64(3)}}, []op.Kwarg{{Name: "mode", Value: "bilinear"}}, `diopiUpsampleLinear(out[1 2 3 3], t0, [3 3], false, bilinear)`},
+		{"grid_sample", []any{of(1, 2, 4, 6), of(1, 3, 3, 2), "bicubic"}, nil, "diopiGridSample serves mode = bilinear; diopiGridSample serves mode = bilinear"},
+		{"grid_sample", []any{of(1, 2, 4, 6), of(1, 3, 3, 2), "nearest"}, nil, "diopiGridSample(out[1 2 3 3], t0, t1, nearest)"},
 		{"where", []any{tensor.New(tensor.Bool, 2), of(2), 3.0}, nil, "diopiWhere(out[2], t0, t1, t2)"},
 		{"slice", []any{of(2, 7), int64(1)}, nil, "diopiSlice(out[2 7], t0, 1, 0, 7, 1)"},
 		{"slice", []any{of(2, 7), int64(-1), int64(2), int64(5), int64(2)}, nil, "diopiSlice(out[2 2], t0, -1, 2, 5, 2)"},
