@@ -294,7 +294,7 @@ func (b *binding) derived(word, of string) (any, error) {
 		x := b.args.Value(op.TensorArg(of))
 		b.writes = append(b.writes, write{result: 0})
 		return room(x.DType(), x.Shape()), nil
-	case "inverse":
+	case "positions":
 		if _, along := b.value("dim").(int); along {
 			shape = []int{shape[b.dim(len(shape))]}
 		}
