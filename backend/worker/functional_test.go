@@ -162,10 +162,16 @@ func TestWordsOfTables(t *testing.T) {
 		"oneflow": {
 			given().call("y", "torch.broadcast_to", ref("x")).kw("size", program.List{int64(2), int64(2), int64(2), int64(3)}),
 			given().in("i", index, false).call("y", "Tensor.clone", ref("x")).call("z", "Tensor.scatter_", ref("y"), int64(0), ref("i")).kw("value", 2.5),
+			given().call("y", "Tensor.split", ref("x")).kw("split_size", int64(2)).kw("dim", int64(-1)).call("z", "torch.split").kw("tensor", ref("x")).kw("split_size_or_sections", program.List{int64(1), int64(2)}).kw("dim", int64(2)),
+			given().call("y", "torch.adaptive_max_pool1d", ref("x"), int64(2)),
+			given().call("y", "torch.linalg.diagonal", ref("x")).kw("offset", int64(1)).call("z", "torch.linalg.diagonal", ref("x")).kw("dim1", int64(0)),
 		},
 		"paddle": {
 			given().call("y", "torch.mul", ref("x"), 2.0).call("z", "Tensor.detach_", ref("y")).call("v", "torch.transpose", ref("z"), int64(0), int64(-1)),
 			given().call("y", "Tensor.transpose_", ref("x"), int64(0), int64(2)).call("z", "torch.sum", ref("x"), int64(0)),
+			given().call("y", "torch.sum", ref("x")).call("z", "torch.mean", ref("x")).call("w", "Tensor.copy_", ref("y"), ref("z")),
+			new(builder).in("i", tensor.Of(tensor.I64, []int{2}, []int64{3, -4}), false).call("y", "torch.addcmul", ref("i"), ref("i"), ref("i")).kw("value", 1.5),
+			new(builder).in("a", f32([]int{2, 2}, 4, 0, 0, 0.5), false).call("y", "torch.linalg.pinv", ref("a")).kw("rtol", 0.25),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

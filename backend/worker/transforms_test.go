@@ -83,11 +83,17 @@ func alike(a, b *tensor.Tensor) bool {
 	return true
 }
 
+// placed has a method that OneFlow's tensors have, which is the kit's.
+func placed() *builder {
+	return new(builder).in("x", f32([]int{2}, 1, -2), true).call("w", "torch.square", ref("x")).
+		call("y", "Tensor.to_global", ref("w")).kw("placement", "cpu[0]").kw("sbp", "S(0)").back("y", program.Fill{})
+}
+
 // TestTransformsGiveWhatCallsGive: values, changes, states, gradients of both
 // orders and the optimizer's step.
 func TestTransformsGiveWhatCallsGive(t *testing.T) {
 	w := transforming(t)
-	for name, make := range map[string]func() *builder{"trained": trained, "cubed": cubed} {
+	for name, make := range map[string]func() *builder{"trained": trained, "cubed": cubed, "placed": placed} {
 		want := runOK(t, w, make())
 		for _, mode := range []string{"functional", "vmap", "export"} {
 			if names := differing(want, inTransform(t, w, mode, make())); names != nil {

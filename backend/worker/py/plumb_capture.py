@@ -270,8 +270,8 @@ def apply(target, args, kwargs):
     """Makes a call by name: of a method, that of what is in the receiver's place."""
     root, _, name = target.partition(".")
     if root == "Tensor" or target.startswith("torch.Tensor."):
-        targets[target]
-        return getattr(args[0], target.rpartition(".")[2])(*args[1:], **kwargs)
+        f, method = targets[target], target.rpartition(".")[2]
+        return getattr(args[0], method)(*args[1:], **kwargs) if hasattr(Tensor, method) else f(*args, **kwargs)  # OneFlow's methods are the kit's
     if target == "Module.__call__":
         return args[0](*args[1:], **kwargs)
     return targets[target](*args, **kwargs)

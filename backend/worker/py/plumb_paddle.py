@@ -241,8 +241,10 @@ class Paddle(plumb_subject.Adapter):
         t[index] = v
 
     def copy_(self, t, v):
-        t[()] = v
-        return t
+        if t.shape:
+            t[()] = v
+            return t
+        return paddle.assign(v.astype(t.dtype).reshape([]), t)  # what is without dimensions cannot be set by an index
 
 
 adapter = Paddle
