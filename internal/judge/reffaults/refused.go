@@ -43,6 +43,10 @@ raises(lambda: x.TARGET(*((0, i, torch.ones(1), "sum") if "reduce" in "TARGET" e
 	ending(backend.Raised, refusals("torch <2.9", "all any", nil,
 		"a list of dims, or None, is refused",
 		`raises(lambda: torch.TARGET(torch.zeros(2, 1), (1,)), "TypeError") and raises(lambda: torch.TARGET(torch.zeros(2), None), "RuntimeError")`)),
+	ending(backend.Raised, refusals("torch <2.9", "where", numberForOther,
+		"the method refuses a number for the other branch, later it is taken, as in the function",
+		`x = torch.ones(2)
+raises(lambda: x.TARGET(x > 0, 2), "TypeError") and accepts(lambda: torch.TARGET(x > 0, x, 2))`)),
 	refusals("torch <2.15", "rot90", illegal,
 		"dims out of range are a RuntimeError, later an IndexError",
 		`type(raised(lambda: torch.rot90(torch.zeros(2, 2), 1, (0, 7)))) is RuntimeError`),
@@ -440,5 +444,16 @@ func outsideUnit(p *program.Program) bool {
 			return false
 		}
 		return in.Fill.Lo < 0 || in.Fill.Hi > 1
+	})
+}
+
+// numberForOther reports where as a method with a number for its other branch.
+func numberForOther(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		switch argumentOf(&c, 2, "other").(type) {
+		case bool, int64, float64, complex128:
+			return c.Target == "Tensor.where"
+		}
+		return false
 	})
 }

@@ -152,10 +152,19 @@ F.cross_entropy(x, x).isinf().item() and near(F.cross_entropy(x.double(), x.doub
 	Reference: "torch >=2.9",
 	Target:    "grid_sample",
 	Kinds:     slices.Concat(values, grads),
-	When:      func(p *program.Program) bool { return len(first(p).Shape) == 5 && keyword(p, "mode") == "nearest" },
+	When:      halfwayInVolume,
 	Reason:    "halfway between two elements of a volume the even one is the nearest, as in images; before, the one away from zero",
 	Proof: `x, at = torch.arange(4.).view(1, 1, 1, 1, 4), torch.tensor([[[[[-0.5, 0., 0.]]]]])
 F.grid_sample(x, at, mode="nearest", align_corners=False).item() == 0`,
+}, {
+	Reference: "torch <2.9",
+	Target:    "grid_sample",
+	Kinds:     slices.Concat(values, grads),
+	When:      halfwayInVolume,
+	Reason:    "halfway between two elements of a volume the one away from zero is the nearest, though in images the even one is; later it is in both",
+	Proof: `x, at = torch.arange(4.), torch.tensor([-0.5, 0., 0.])
+nearest = lambda n: F.grid_sample(x.view([1] * (n + 1) + [4]), at[:n].view([1] * (n + 1) + [n]), mode="nearest", align_corners=False).item()
+nearest(3) == 1 and nearest(2) == 0`,
 }, {
 	Reference: "torch >=2.9",
 	Target:    "conv3d",
@@ -389,6 +398,30 @@ func smallEps(p *program.Program) bool {
 			return kw.Name == "eps" && (ok && v <= 0 || whole && n <= 0)
 		})
 	})
+}
+
+// halfwayInVolume reports a volume whose nearest elements are asked for at a place
+// that is halfway between two, as grid_sample computes it.
+func halfwayInVolume(p *program.Program) bool {
+	size := first(p).Shape
+	if len(size) != 5 || len(p.Calls) == 0 || argumentOf(&p.Calls[0], 2, "mode") != "nearest" {
+		return false
+	}
+	if len(p.Inputs) != 2 || len(p.Calls) > 1 { // where the places are is computed
+		return true
+	}
+	grid := p.Inputs[1].Materialize()
+	for i := range grid.Len() {
+		n, v := float64(size[4-i%3]), real(grid.At(i))
+		at := ((v+1)*n - 1) / 2
+		if argumentOf(&p.Calls[0], 4, "align_corners") == true {
+			at = (v + 1) / 2 * (n - 1)
+		}
+		if _, part := math.Modf(at); float32(math.Abs(part)) == 0.5 {
+			return true
+		}
+	}
+	return false
 }
 
 // halfPlaces are images of half types read at places of that type.

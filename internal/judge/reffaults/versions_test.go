@@ -96,6 +96,12 @@ func TestVersionsKnowTheirCases(t *testing.T) {
 	}{
 		{"softshrink", "x = tensor((2,), torch.float32, [float(\"nan\"), 1.0])\ny = torch.nn.functional.softshrink(x)",
 			"x = tensor((2,), torch.float32, [float(\"inf\"), 1.0])\ny = torch.nn.functional.softshrink(x)", value},
+		{"where", "x = tensor((1,), torch.float32, [1.0])\nc = tensor((1,), torch.bool, [True])\ny = x.where(c, 2)",
+			"x = tensor((1,), torch.float32, [1.0])\nc = tensor((1,), torch.bool, [True])\ny = torch.where(c, x, 2)", verdict.Exception},
+		{"grid_sample", "x = tensor((1, 1, 1, 1, 2), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.0, 0.5, 0.5])\ny = torch.nn.functional.grid_sample(x, g, mode=\"nearest\")",
+			"x = tensor((1, 1, 1, 1, 2), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.25, 0.0, 0.0])\ny = torch.nn.functional.grid_sample(x, g, mode=\"nearest\")", value},
+		{"grid_sample", "x = tensor((1, 1, 2, 1, 1), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.5, 0.5, 0.0])\ny = torch.nn.functional.grid_sample(x, g, \"nearest\", align_corners=True)",
+			"x = tensor((1, 1, 2, 1, 1), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.0, 0.0, 0.0])\ny = torch.nn.functional.grid_sample(x, g, \"bilinear\", align_corners=True)", value},
 		{"prod", "x = tensor((3,), torch.float32, [0.0, -0.0, 2.0], requires_grad=True)\ny = x.prod()",
 			"x = tensor((3,), torch.float32, [0.0, 1.0, 2.0], requires_grad=True)\ny = x.prod()", verdict.RequiresGrad},
 		{"prod", "x = tensor((2,), torch.float32, [0.0, 0.0], requires_grad=True)\ny = torch.prod(x, dtype=torch.float64)",
