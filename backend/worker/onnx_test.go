@@ -30,7 +30,9 @@ var onnxCalls = []string{
 	"torch.tensordot(f, cube, 1)", "torch.tensordot(f, slab, ((0, 1), (1, 2)))", "torch.inner(f, g)", "torch.linalg.multi_dot((f, square, square))",
 	"torch.block_diag(f, v)", "torch.cross(f, g, 1)", "torch.diag_embed(f, -1)", "torch.diag_embed(f, 1, 0, 2)", "torch.diff(f, 2, 1, prepend=g)",
 	"torch.kthvalue(f, 2, 1)", "torch.median(f)", "torch.median(f, 0)", "torch.quantile(f, 0.3, 1, True)", "torch.mode(n, 1)", "torch.cummax(f, 1)",
-	"torch.cumprod(f, 0)", "torch.logcumsumexp(f, 1)", "torch.searchsorted(steps, f, right=True)", "torch.bucketize(f, steps)", "torch.bincount(to, pair, 5)",
+	"torch.cumprod(f, 0)", "torch.logcumsumexp(f, 1)", "torch.searchsorted(steps, f, right=True)", "torch.bucketize(f, steps)", "torch.bincount(to, pair, 5)", "torch.bincount(byte, pair, 5)",
+	"torch.index_add(square, 0, to, f, alpha=0.5)", "torch.index_copy(square, -2, to, f)", "torch.index_fill(f, 1, to, 2.5)",
+	"torch.index_reduce(square, 0, to, f, \"amax\")",
 	"torch.histc(f, 4, -1.0, 1.0)", "torch.unique_consecutive(n, True, True)", "torch.masked_scatter(f, above, g)", "f.scatter_reduce(0, bits, g, \"mean\", include_self=False)",
 	"torch.nn.functional.pad(image, (1, 2, 0, 1), \"circular\")", "torch.nn.functional.adaptive_avg_pool2d(image, (2, 3))", "torch.nn.functional.adaptive_max_pool2d(image, 3)",
 	"torch.nn.functional.adaptive_max_pool1d(f, 2, True)", "torch.nn.functional.avg_pool2d(image, 2, 2, 1, True, divisor_override=3)",
@@ -51,6 +53,7 @@ odd = tensor((4,), torch.float32, [float("nan"), 2.0, float("inf"), float("-inf"
 steps = tensor((4,), torch.float32, [-1.0, -0.125, 0.5, 1.0])
 n = tensor((2, 3), torch.int64, [4, 4, -7, 3, -2, 3])
 to = tensor((2,), torch.int64, [2, 0])
+byte = tensor((2,), torch.uint8, [2, 0])
 mask = tensor((3,), torch.bool, [True, False, True])
 cube = tensor((3, 3, 3), torch.float32, [0.5, 1.0, -0.5, 0.25, 2.0, -1.0, 0.75, -0.25, 1.5, 1.0, -2.0, 0.5, 0.125, 1.25, -0.75, 2.5, 0.5, -1.5, -0.5, 0.25, 1.0, 1.75, -1.0, 0.5, -0.125, 0.75, 2.0])
 v = tensor((3,), torch.float32, [0.5, -1.25, 0.75])

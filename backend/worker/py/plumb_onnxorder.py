@@ -56,7 +56,7 @@ class Order:
     def counted(self, t, weights, least):
         """Returns how often each number occurs, or the sums of its weights."""
         self.check(t, t.ndim == 1 and t.dtype.kind in "iu" and not (t.value < 0).any())
-        n = max(int(t.value.max(initial=-1)) + 1, least)
+        n = max(int(t.value.astype(np.int64).max(initial=-1)) + 1, least)  # of uint8 nothing is below 0
         if weights is None or not t.size:
             weights = self.full(t.shape, 1, np.dtype(np.int64))
         elif weights.dtype != np.float32:

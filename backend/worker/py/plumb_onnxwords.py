@@ -275,7 +275,7 @@ class Draws:
             if isinstance(v, float) and float(np.float32(v)) != v:
                 raise Unsupported("%s has %s of %s in float32 alone" % (self.name, name, kind))
 
-    def along(self, t, index, dim):
+    def matched(self, t, index, dim):
         """Returns a tensor and an index along one of its dimensions, with the others of equal sizes."""
         dim = self.axis(self.check(t, index.ndim == t.ndim), dim)
         others = np.broadcast_shapes(*[v.shape[:dim] + (1,) + v.shape[dim + 1:] for v in (t, index)])

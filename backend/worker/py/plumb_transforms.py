@@ -191,6 +191,9 @@ class Batched(Functional):
         for tensors, dims in zip((wanted, passive, others, cotangents, seconds), where):
             stacked.append([x if d is None else torch.stack([near(x) if choices and lane != own else x for lane in range(LANES)], d) for x, d in zip(tensors, dims)])
         given = torch.func.vmap(self.function, in_dims=tuple(where))(*stacked)
+        for t in (t for part in given for t in part):
+            if t.shape[:1] != (LANES,):
+                raise RuntimeError("a result of shape %s has no dimension for the %d lanes" % (tuple(t.shape), LANES))
         return [[t[own] for t in part] for part in given]
 
     def dims(self, tensors, choices):
