@@ -3,6 +3,7 @@ package worker
 import (
 	"math"
 	"math/cmplx"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -104,6 +105,27 @@ func TestONNXCompositions(t *testing.T) {
 				t.Errorf("%s: %v, want %v", call, x, y)
 			}
 		}
+	}
+}
+
+// TestONNXPartsHaveNamesApart: the adapter is made of several classes, of which one would
+// hide the other's method.
+func TestONNXPartsHaveNamesApart(t *testing.T) {
+	seen := map[string]string{}
+	for _, part := range []string{"words", "losses", "order", "rules"} {
+		text, err := sources.ReadFile("py/plumb_onnx" + part + ".py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^    def (\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			if was := seen[m[1]]; was != "" {
+				t.Errorf("%s is in %s and %s", m[1], was, part)
+			}
+			seen[m[1]] = part
+		}
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d methods are found", len(seen))
 	}
 }
 
