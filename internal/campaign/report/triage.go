@@ -49,6 +49,7 @@ type Cluster struct {
 
 	forms     map[string]*form    // of its calls, by what they give
 	otherwise bool                // a finding differs in more than a dtype
+	answered  bool                // one is of a call that came back: a process that ends, or hangs, tells of no wrong name
 	variants  map[string]*variant // of the operator's literal: the dtypes
 }
 
@@ -110,6 +111,7 @@ func (t *Triage) Add(r *verdict.Record) {
 		c := t.cluster(r.Candidate, id)
 		c.add(cause(v))
 		c.otherwise = c.otherwise || !ofDType(v)
+		c.answered = c.answered || v.Word == verdict.Misaligned
 		if variant != Illegal {
 			c.judge(variant, true)
 			c.called(lastCall(r.Program, id, ofOne), true)
@@ -198,13 +200,13 @@ func (t *Triage) Clusters() []*Cluster {
 			continue
 		}
 		slices.SortStableFunc(c.Causes, func(a, b *Cause) int { return b.Count - a.Count })
-		if c.whole() && t.Callable != nil {
+		if c.whole() && c.answered && t.Callable != nil {
 			c.Table = t.Callable(c.Candidate, c.Operator)
 			if c.DTypes = c.Table != nil && !c.otherwise; c.DTypes {
 				c.Table = nil
 			}
 		}
-		if c.Table == nil && !c.DTypes && t.Callable != nil {
+		if c.Table == nil && !c.DTypes && c.answered && t.Callable != nil {
 			if has := t.Callable(c.Candidate, c.Operator); has != nil {
 				if c.Default = c.wrongDefault(has.Torch); c.Default != "" {
 					c.Table = has

@@ -118,6 +118,10 @@ func TestTriage(t *testing.T) {
 	add("jax", "ops::sort[float32]", 3, verdict.Verdict{Word: verdict.Misaligned, Kind: "dtype", Differences: both.Differences[:1]})
 	add("jax", "ops::topk[float32]", 3, both)
 
+	add("jax", "ops::qr[float32]", 4, verdict.Verdict{Word: verdict.Crash})
+	add("jax", "ops::lu[float32]", 3, verdict.Verdict{Word: verdict.Crash})
+	add("jax", "ops::lu[float32]", 1, wrong)
+
 	got := map[string]*Cluster{}
 	for _, c := range triage.Clusters() {
 		got[c.Candidate+" "+c.Operator] = c
@@ -129,6 +133,7 @@ func TestTriage(t *testing.T) {
 		"jax relu": {3, 3, true, false}, "jax abs": {9, 10, false, false}, "jax neg": {2, 2, false, false}, "native relu": {3, 3, false, false},
 		"jax atan2": {12, 16, true, false}, "jax hypot": {12, 17, false, false}, "jax fmax": {11, 12, false, false}, "jax cos": {6, 7, false, false},
 		"jax exp": {4, 4, true, false}, "jax log": {4, 5, false, false}, "jax sort": {3, 3, false, true}, "jax topk": {3, 3, true, false},
+		"jax qr": {4, 4, false, false}, "jax lu": {4, 4, true, false},
 	} {
 		if c := got[name]; c == nil || c.Failed != want.failed || c.Judged != want.judged || (c.Table != nil) != want.table || c.DTypes != want.dtypes {
 			t.Errorf("%s: %+v, want %+v", name, c, want)
@@ -145,7 +150,7 @@ func TestTriage(t *testing.T) {
     every one fails: the adapter's table is likely wrong
       PyTorch  exp(Tensor input) -> Tensor
       adapter  "exp": "wrong"
-  jax, relu: 3 of 3 judged cases fail: 3 × value
+  jax, lu: 4 of 4 judged cases fail: 3 × crash, 1 × value
     every one fails: the adapter's table is likely wrong
 `
 	if !strings.HasPrefix(b.String(), want) {
