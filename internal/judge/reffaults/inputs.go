@@ -27,8 +27,9 @@ var inputsHave = map[string]inCalls{
 	"nothing":           {when: someInputIs(func(in *program.Input) bool { return empty(*in) })},      // one, no elements
 	"integers":          {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) })}, // one, of bools too
 	"negative integers": {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) && hasOne(in, isNegative) })},
-	"broadcast":         {when: shapesDiffer},                                                // several shapes
-	"single":            {when: func(p *program.Program) bool { return len(p.Inputs) == 1 }}, // there is one alone
+	"samples":           {when: someInputIs(func(in *program.Input) bool { return len(in.Shape) > 2 && in.Shape[0] > 1 })}, // several, each of channels
+	"broadcast":         {when: shapesDiffer},                                                                              // several shapes
+	"single":            {when: func(p *program.Program) bool { return len(p.Inputs) == 1 }},                               // there is one alone
 }
 
 // inCalls says in which calls a word is so, and at which places; at may be nil.

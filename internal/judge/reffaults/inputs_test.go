@@ -40,6 +40,7 @@ func TestRowsOfCalls(t *testing.T) {
 		`"has": ["repeated"]`:                       {x("3.0, 3.0") + call, x("3.0, 4.0") + call},
 		`"has": ["equal"]`:                          {two("y = tensor((2,), torch.float32, [5.0, 2.0])"), two("y = tensor((2,), torch.float32, [2.0, 1.0])")},
 		`"has": ["broadcast"]`:                      {two("y = tensor((), torch.float32, [5.0])"), two("y = tensor((2,), torch.float32, [2.0, 1.0])")},
+		`"has": ["samples"]`:                        {"x = tensor((2, 1, 1), torch.float32, [1.0, 2.0])\n" + call, "x = tensor((1, 2, 1), torch.float32, [1.0, 2.0])\ny = tensor((2, 1), torch.float32, [1.0, 2.0])\n" + call},
 		`"has": ["single"]`:                         {x("1.0, 2.0") + call, two("y = tensor((), torch.float32, [5.0])")},
 		`"has": ["nothing"]`:                        {"x = tensor((0,), torch.float32, [])\n" + call, x("1.0, 2.0") + call},
 		`"has": ["integers"]`:                       {"x = tensor((1,), torch.bool, [True])\n" + call, x("1.0, 2.0") + call},
