@@ -124,6 +124,7 @@ func TestTransformsLack(t *testing.T) {
 	}{
 		{"vmap", "random operation", new(builder).in("x", x, false).call("y", "torch.bernoulli", ref("x")).kw("p", 0.5)},
 		{"vmap", ".item()", new(builder).in("x", x, false).call("s", "torch.sum", ref("x")).call("v", "Tensor.item", ref("s"))},
+		{"vmap", "detach views", new(builder).in("x", x, false).call("y", "torch.exp", ref("x")).call("z", "Tensor.detach_", ref("y"))}, // it has no rule, and falls back on views
 		{"vmap", "no inputs to batch", new(builder).call("z", "torch.ones", int64(2))},
 		{"functional", "nothing is differentiated", new(builder).in("x", x, false).call("y", "torch.exp", ref("x"))},
 	} {

@@ -20,7 +20,7 @@ NEAR = 0.75  # times the case's own floats are those of other lanes: within most
 # In messages about what a transform does not have: random and data-dependent
 # calls, changes of what is not its own, operators without a rule, parameters.
 GAPS = ("vmap", "functorch", "Batching rule", "torch.func", "captured Tensor",
-        "is not an nn.Parameter")
+        "is not an nn.Parameter", "Can't detach views in-place")
 
 
 def modes():
