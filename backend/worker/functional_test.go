@@ -137,10 +137,12 @@ func TestWordsOfTables(t *testing.T) {
 		},
 		"mlx": {
 			given().call("y", "torch.dsplit", ref("x"), program.List{int64(1), int64(2)}).call("z", "torch.vsplit", ref("x"), program.List{int64(-1)}),
+			given().call("y", "torch.take_along_dim", ref("x"), ref("n")),
 			given().call("y", "torch.hsplit", ref("x"), program.List{int64(1), int64(5)}),
 			new(builder).in("v", f32([]int{4}, 1, 2, 3, 4), false).call("y", "torch.hsplit", ref("v"), int64(2)).call("z", "torch.hsplit", ref("v"), program.List{int64(3), int64(1)}),
 		},
 		"mindspore": {
+			given().call("y", "torch.take_along_dim", ref("x"), ref("n")),
 			given().call("y", "torch.bitwise_not", ref("n")).call("z", "operator.invert", ref("n")),
 			given().call("y", "torch.nn.functional.pad", ref("x"), program.List{int64(1), int64(2)}, "circular"),
 			given().call("y", "torch.nn.functional.lp_pool1d", ref("x"), 2.0, int64(2), program.List{int64(1)}),
