@@ -124,8 +124,13 @@ func TestWordsOfTables(t *testing.T) {
 		hermitian.Set(i, v)
 	}
 	given := func() *builder { return new(builder).in("x", x, false).in("n", whole, false) }
+	chosen := func() *builder { // the dimension of a softmax is not given
+		return given().call("y", "torch.nn.functional.softmax", ref("x")).call("z", "torch.sum", ref("x"), int64(0)).
+			call("v", "torch.nn.functional.log_softmax", ref("z")).call("w", "torch.nn.functional.softmin", ref("z"))
+	}
 	for name, programs := range map[string][]*builder{
 		"tensorflow": {
+			chosen(),
 			given().call("y", "Tensor.clone", ref("n")).call("s", "operator.setitem", ref("y"), int64(0), 1.5).call("z", "torch.add", ref("y"), int64(0)),
 			given().call("y", "torch.constant_pad_nd", ref("n"), program.List{int64(1), int64(0)}, 1.5),
 			new(builder).in("h", hermitian, false).call("y", "torch.linalg.eigvalsh", ref("h")),
@@ -136,12 +141,14 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "torch.atleast_3d", program.List{ref("x"), ref("n")}),
 		},
 		"mlx": {
+			chosen(),
 			given().call("y", "torch.dsplit", ref("x"), program.List{int64(1), int64(2)}).call("z", "torch.vsplit", ref("x"), program.List{int64(-1)}),
 			given().call("y", "torch.take_along_dim", ref("x"), ref("n")),
 			given().call("y", "torch.hsplit", ref("x"), program.List{int64(1), int64(5)}),
 			new(builder).in("v", f32([]int{4}, 1, 2, 3, 4), false).call("y", "torch.hsplit", ref("v"), int64(2)).call("z", "torch.hsplit", ref("v"), program.List{int64(3), int64(1)}),
 		},
 		"mindspore": {
+			chosen(),
 			given().call("y", "torch.take_along_dim", ref("x"), ref("n")),
 			given().call("y", "torch.bitwise_not", ref("n")).call("z", "operator.invert", ref("n")),
 			given().call("y", "torch.nn.functional.pad", ref("x"), program.List{int64(1), int64(2)}, "circular"),
@@ -153,6 +160,7 @@ func TestWordsOfTables(t *testing.T) {
 				call("y", "torch.nn.functional.conv_transpose1d", ref("x"), ref("w"), ref("b"), int64(2)).kw("padding", int64(1)),
 		},
 		"tinygrad": {
+			chosen(),
 			given().call("y", "operator.eq", 2.0, ref("x")).call("l", "operator.ne", 2.0, ref("x")).call("m", "operator.lt", 2.0, ref("x")).call("o", "operator.ge", 2.0, ref("x")),
 			given().call("y", "torch.clamp_min", ref("x"), 1.0).call("z", "torch.clamp_max", ref("y"), 4.0).call("v", "torch.clamp_max", ref("z"), ref("x")).call("w", "torch.clamp_min", ref("x"), ref("v")),
 			given().call("y", "torch.constant_pad_nd", ref("x"), program.List{int64(1), int64(0)}, 1.5),
@@ -169,6 +177,7 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "torch.linalg.diagonal", ref("x")).kw("offset", int64(1)).call("z", "torch.linalg.diagonal", ref("x")).kw("dim1", int64(0)),
 		},
 		"paddle": {
+			chosen(),
 			given().call("y", "torch.mul", ref("x"), 2.0).call("z", "Tensor.detach_", ref("y")).call("v", "torch.transpose", ref("z"), int64(0), int64(-1)),
 			given().call("y", "Tensor.transpose_", ref("x"), int64(0), int64(2)).call("z", "torch.sum", ref("x"), int64(0)),
 			given().call("y", "torch.sum", ref("x")).call("z", "torch.mean", ref("x")).call("w", "Tensor.copy_", ref("y"), ref("z")),

@@ -73,6 +73,10 @@ class Words:
             raise Unsupported("an argument is not given")
         return v
 
+    def softened(self, t, dim):
+        """Returns the dimension of a softmax, which PyTorch chooses where it is not given."""
+        return (0 if len(t.shape) in (0, 1, 3) else 1) if dim is None else dim
+
     def axis(self, t, dim):
         """Returns a dimension counted from the first."""
         if not -len(t.shape) <= dim < len(t.shape):
