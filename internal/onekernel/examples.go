@@ -78,7 +78,7 @@ func generalised(examples []exampleInput) (*Signature, error) {
 				symbols[n] = string(rune('A' + len(symbols)))
 				sig.Given[symbols[n]] = n
 			}
-			in.Dims[d] = Size{Scale: 1, Symbols: []string{symbols[n]}}
+			in.Dims[d] = symbol(symbols[n])
 		}
 		sig.add(*in)
 	}

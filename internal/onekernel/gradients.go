@@ -68,6 +68,24 @@ func (s *Session) withoutGradients(c *Case) {
 	}
 }
 
+// gradless reports whether the reference takes a case without gradients that it has refused
+// with them, as batch_norm does where its running mean requires one; it has none from then on.
+func (s *Session) gradless(ctx context.Context, c *Case, ref *backend.Outcome) (bool, error) {
+	if !c.Grad || s.cfg.Promises.Grad != nil || s.maker.form != nil || ref.Status != backend.Raised {
+		return false, nil
+	}
+	plain := *c
+	plain.program = c.program.Clone()
+	s.withoutGradients(&plain)
+	o, _, err := s.tryReference(ctx, backend.NewJob(plain.program))
+	if err != nil || o.Status != backend.OK {
+		return false, err
+	}
+	s.note("some calls without gradients: the reference gives none there: " + firstLine(ref.Message))
+	*c = plain
+	return true, nil
+}
+
 // parted finds the results that have gradients where the reference has several, and
 // reports whether the case is to be run again for theirs. A kernel whose result is of
 // another structure is compared without.

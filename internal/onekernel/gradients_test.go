@@ -1,11 +1,14 @@
 package onekernel
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"plumb/backend"
+	"plumb/backend/worker"
 	"plumb/tensor"
 )
 
@@ -112,5 +115,27 @@ func TestCotangentsThatAreNotContiguous(t *testing.T) {
 		if seen[Expanded] != (promised == nil) || seen[Transposed] != (promised == nil) {
 			t.Errorf("promised %v: %v", promised, seen)
 		}
+	}
+}
+
+// TestReferencesWithoutGradients: what the reference refuses to differentiate is judged forward.
+func TestReferencesWithoutGradients(t *testing.T) {
+	if _, _, err := worker.FindPython(""); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "k.py")
+	text := `import torch
+def ref(x, m, v):
+    return torch.nn.functional.batch_norm(x, m, v)
+def kernel(x, m, v):
+    return (x - m) / torch.sqrt(v + 1e-5)
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Kernel: file + "::kernel", Against: file + "::ref", Inputs: "x: f32[B,C], m: f32[C], v: f32[C] > 0", Cases: 2, Seed: 1}.Filled()
+	if r := report(t, o); r.Verdict != Right || r.Tried.Cases < 2 || r.Tried.Gradients > 0 {
+		t.Errorf("%s of %+v: %v", r.Verdict, r.Tried, r.Reasons)
 	}
 }

@@ -104,7 +104,7 @@ func (l *Literal) generalise(call *op.Call, dt tensor.DType) (*Signature, error)
 			if symbols[n] == "" {
 				symbols[n] = string(rune('A' + len(symbols)))
 			}
-			dims[i] = Size{Scale: 1, Symbols: []string{symbols[n]}}
+			dims[i] = symbol(symbols[n])
 		}
 		return dims
 	}

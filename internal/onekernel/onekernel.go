@@ -438,8 +438,8 @@ func (sig *Signature) places() map[string][2]any {
 	found := map[string][2]any{}
 	for _, in := range sig.Inputs {
 		for axis, d := range in.Dims {
-			if len(d.Symbols) == 1 && d.Scale == 1 && d.Add == 0 {
-				found[d.Symbols[0]] = [2]any{in.Name, axis}
+			if name, ok := d.alone(); ok {
+				found[name] = [2]any{in.Name, axis}
 			}
 		}
 	}
@@ -657,6 +657,12 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 		s.maker.promises.Grad = &no
 		s.withoutGradients(c)
 		s.note("no gradients: the reference changes an argument in place, which PyTorch does not differentiate there")
+		return s.one(ctx, c)
+	}
+	switch plain, err := s.gradless(ctx, c, r.ref); {
+	case err != nil:
+		return nil, err
+	case plain:
 		return s.one(ctx, c)
 	}
 	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {

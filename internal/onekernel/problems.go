@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -144,6 +145,53 @@ func (p *problem) values(c *Case, i int) {
 	case c.Regime == Extremes:
 		c.Regime = Large
 	}
+}
+
+// mostOfProblem is how many elements the operators of a problem's model should give in a call:
+// some twenty calls come first, whatever they take. What is as given may give as many as
+// another reference.
+const mostOfProblem = 1 << 20
+
+// shrink makes a case smaller whose model computes much; it reports whether it has.
+func (p *problem) shrink(c *Case, elements int) bool {
+	for _, sizes := range p.less(c.Sizes, elements) {
+		smaller := *c
+		if smaller.Sizes = sizes; p.session.maker.rewrite(&smaller) == nil {
+			*c = smaller
+			return true
+		}
+	}
+	return false
+}
+
+// less lists smaller sizes for a model that computes much, in each of which one is smaller: the
+// largest first, and one that is larger than given last.
+func (p *problem) less(sizes map[string]int, elements int) []map[string]int {
+	most := mostOfProblem
+	if maps.Equal(sizes, p.given) {
+		most = mostWork
+	}
+	if elements <= most {
+		return nil
+	}
+	names := slices.SortedFunc(maps.Keys(p.given), func(a, b string) int {
+		beyond := func(name string) int { return min(max(sizes[name]-p.given[name], 0), 1) }
+		return cmp.Or(beyond(a)-beyond(b), sizes[b]-sizes[a], cmp.Compare(a, b))
+	})
+	var all []map[string]int
+	for _, name := range names {
+		n, u := sizes[name], p.unit(name)
+		bound := max(n*most/elements, n/telltale) / u * u
+		if n <= smallSize || bound < 1 || p.session.maker.within(choice.New(0), name, bound) != bound {
+			continue
+		}
+		c := &Case{Sizes: maps.Clone(sizes)}
+		if c.Sizes[name] = bound; p.ties >= tiesTold {
+			p.tie(c, name)
+		}
+		all = append(all, c.Sizes)
+	}
+	return all
 }
 
 // unit is what divides a size and is a size of its own, such as a number of heads.

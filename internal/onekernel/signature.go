@@ -11,24 +11,59 @@ import (
 	"plumb/tensor"
 )
 
-// Size is a size of a dimension in symbols: Scale times the product of Symbols,
-// plus Add. Without symbols it is a number.
-type Size struct {
+// Size is a size of a dimension in symbols: the sum of its terms, of which a number is one
+// without symbols.
+type Size []Term
+
+// Term is a number times the product of symbols.
+type Term struct {
 	Scale   int
 	Symbols []string
-	Add     int
 }
 
 // At returns the size where the symbols have these values.
 func (s Size) At(sizes map[string]int) int {
-	n := s.Scale
-	for _, name := range s.Symbols {
-		n *= sizes[name]
+	sum := 0
+	for _, t := range s {
+		n := t.Scale
+		for _, name := range t.Symbols {
+			n *= sizes[name]
+		}
+		sum += n
 	}
-	return n + s.Add
+	return sum
 }
 
-func number(n int) Size { return Size{Scale: 1, Add: n - 1} }
+// alone returns the symbol that a size is, if it is no more than that.
+func (s Size) alone() (string, bool) {
+	if len(s) == 1 && s[0].Scale == 1 && len(s[0].Symbols) == 1 {
+		return s[0].Symbols[0], true
+	}
+	return "", false
+}
+
+// symbols lists those of a size, in their order.
+func (s Size) symbols() []string {
+	var all []string
+	for _, t := range s {
+		all = append(all, t.Symbols...)
+	}
+	return all
+}
+
+// times returns the product of two sizes.
+func (s Size) times(by Size) Size {
+	var all Size
+	for _, a := range s {
+		for _, b := range by {
+			all = append(all, Term{a.Scale * b.Scale, slices.Concat(a.Symbols, b.Symbols)})
+		}
+	}
+	return all
+}
+
+func number(n int) Size       { return Size{{Scale: n}} }
+func symbol(name string) Size { return Size{{Scale: 1, Symbols: []string{name}}} }
 
 // Input is a tensor argument of a kernel and its reference.
 type Input struct {
@@ -66,7 +101,7 @@ func (sig *Signature) firstFree() int {
 // rows reports whether it has a free input, and the first one has dimensions, none of which is always 1.
 func (sig *Signature) rows() bool {
 	k := sig.firstFree()
-	return k >= 0 && len(sig.Inputs[k].Dims) > 0 && !slices.ContainsFunc(sig.Inputs[k].Dims, func(d Size) bool { return len(d.Symbols) == 0 && d.At(nil) == 1 })
+	return k >= 0 && len(sig.Inputs[k].Dims) > 0 && !slices.ContainsFunc(sig.Inputs[k].Dims, func(d Size) bool { return len(d.symbols()) == 0 && d.At(nil) == 1 })
 }
 
 // free reports whether any finite numbers make sense as elements.
@@ -98,7 +133,7 @@ func (sig *Signature) Symbols() []string {
 	var names []string
 	for _, in := range sig.Inputs {
 		for _, d := range slices.Backward(in.Dims) {
-			for _, n := range d.Symbols {
+			for _, n := range d.symbols() {
 				if !slices.Contains(names, n) {
 					names = append(names, n)
 				}
@@ -265,37 +300,95 @@ func (in *Input) bound(text string) error {
 	return err
 }
 
-var sizePart = regexp.MustCompile(`^\s*(?:(\d+)|([A-Za-z_]\w*))\s*([*+-]?)`)
+var sizePart = regexp.MustCompile(`^\s*(?:(\d+)|([A-Za-z_]\w*)|([*+()-]))\s*`)
 
-// parseSize reads a size: B, 2*F, H*W, N+1, 128.
+// mostTerms is how many terms a size has at most.
+const mostTerms = 64
+
+// parseSize reads a size: B, 2*F, H*W, N+1, T+S, 2*(T+S), 128.
 func parseSize(text string) (Size, error) {
-	s := Size{Scale: 1}
-	wrong := fmt.Errorf("%q is no size: want a name, a number, a product such as 2*F, or one plus a number", strings.TrimSpace(text))
-	rest, before := text, "*"
-	for strings.TrimSpace(rest) != "" {
-		m := sizePart.FindStringSubmatch(rest)
-		if m == nil || before == "" || m[2] != "" && before != "*" {
-			return s, wrong
-		}
-		switch n, _ := strconv.Atoi(m[1]); {
-		case m[2] != "":
-			s.Symbols = append(s.Symbols, m[2])
-		case before == "+":
-			s.Add += n
-		case before == "-":
-			s.Add -= n
-		default:
-			s.Scale *= n
-		}
-		rest, before = rest[len(m[0]):], m[3]
-	}
-	if before != "" {
-		return s, wrong
-	}
-	if len(s.Symbols) == 0 {
-		return number(s.Scale + s.Add), nil
+	p := sizes{rest: text}
+	s, ok := p.sum()
+	if !ok || p.next() != "" || len(s) > mostTerms {
+		return nil, fmt.Errorf("%q is no size: want a name, a number, or sums and products of them, such as 2*F or T+S; only a number may be taken away, as in N-1", strings.TrimSpace(text))
 	}
 	return s, nil
+}
+
+// sizes reads a size from left to right.
+type sizes struct {
+	rest  string
+	depth int
+}
+
+// next returns what comes next: a number, a name, an operator or a bracket; "" at the end,
+// and what nothing begins with where there is none of these.
+func (p *sizes) next() string {
+	if m := sizePart.FindStringSubmatch(p.rest); m != nil {
+		return m[1] + m[2] + m[3]
+	}
+	return strings.TrimSpace(p.rest)
+}
+
+func (p *sizes) take() {
+	p.rest = p.rest[len(sizePart.FindString(p.rest)):]
+}
+
+func (p *sizes) sum() (Size, bool) {
+	s, ok := p.product()
+	for ok && (p.next() == "+" || p.next() == "-") {
+		minus := p.next() == "-"
+		p.take()
+		var more Size
+		if more, ok = p.product(); minus {
+			if len(more.symbols()) > 0 {
+				return nil, false
+			}
+			more = more.times(number(-1))
+		}
+		if s = append(s, more...); len(s) > mostTerms {
+			return nil, false
+		}
+	}
+	return s, ok
+}
+
+func (p *sizes) product() (Size, bool) {
+	s, ok := p.factor()
+	for ok && p.next() == "*" {
+		p.take()
+		var by Size
+		if by, ok = p.factor(); len(s)*len(by) > mostTerms {
+			return nil, false
+		}
+		s = s.times(by)
+	}
+	return s, ok
+}
+
+func (p *sizes) factor() (Size, bool) {
+	m := sizePart.FindStringSubmatch(p.rest)
+	switch {
+	case m == nil:
+		return nil, false
+	case m[1] != "":
+		n, err := strconv.Atoi(m[1])
+		p.take()
+		return number(n), err == nil
+	case m[2] != "":
+		p.take()
+		return symbol(m[2]), true
+	case m[3] != "(" || p.depth == mostTerms:
+		return nil, false
+	}
+	p.take()
+	p.depth++
+	s, ok := p.sum()
+	if p.depth--; !ok || p.next() != ")" {
+		return nil, false
+	}
+	p.take()
+	return s, true
 }
 
 // plain reads a value of Python's: a number, True, False, None or a string.

@@ -108,13 +108,14 @@ func TestMistakesInSignatures(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	at := map[string]int{"B": 3, "H": 4, "N": 10}
-	for text, want := range map[string]int{"7": 7, "B": 3, "2*B": 6, "B*2": 6, "B*H": 12, "N+1": 11, "N-2": 8, " 2 * B * H + 1 ": 25, "0": 0} {
+	for text, want := range map[string]int{"7": 7, "B": 3, "2*B": 6, "B*2": 6, "B*H": 12, "N+1": 11, "N-2": 8, " 2 * B * H + 1 ": 25, "0": 0,
+		"B+H": 7, "B*H+2*N": 32, "2*(B+H)-1": 13, "(B+1)*(H-1)": 12, "(B)": 3, "1+B": 4, "((2))": 2, "B-1+H": 6} {
 		s, err := parseSize(text)
 		if err != nil || s.At(at) != want {
 			t.Errorf("%q: %d, %v, want %d", text, s.At(at), err, want)
 		}
 	}
-	for _, text := range []string{"", "*", "2*", "B+H", "B/2", "-1", "B B", "+1", "(B)"} {
+	for _, text := range []string{"", "*", "2*", "B/2", "-1", "B B", "+1", "B-H", "B-(1+H)", "(B", "B)", "()", "B+", "(A+B)*(C+D)*(E+F)*(G+H)*(I+J)*(K+L)*(M+N)", strings.Repeat("(", 1000) + "B" + strings.Repeat(")", 1000), "99999999999999999999"} {
 		if s, err := parseSize(text); err == nil {
 			t.Errorf("%q is taken as %v", text, s)
 		}
@@ -145,6 +146,9 @@ func TestSymbols(t *testing.T) {
 	if got, told := sig.places()["F"]; told {
 		t.Errorf("2*F tells F by %v", got)
 	}
+	if sum, _, err := ParseSignature("x: f32[A+B], y: f32[B]"); err != nil || sum.places()["B"] != [2]any{"y", 0} || strings.Join(sum.Symbols(), " ") != "A B" {
+		t.Errorf("A+B has the symbols %v, told by %v: %v", sum.Symbols(), sum.places(), err)
+	}
 	if got := sig.places()["S"]; got != [2]any{"x", 1} {
 		t.Errorf("S is the size of %v, want x along 1", got)
 	}
@@ -155,7 +159,7 @@ func TestSymbols(t *testing.T) {
 func FuzzSignature(f *testing.F) {
 	for _, text := range []string{
 		"x: f32[B,S,H], w: f32[H,2*F]", "i: i64[B] < V, p: float[B] in 0..1, dim = -1 | 0", "x: f32[], y = (1, 2)", "x: f32[999999999999999999999]",
-		"x: f32[[B]], y: f32[B)", "x: f32[B] in 1e309..2", "x: f32[B*B*B*B+1-2]", "x:f32[B],,,", "λ: f32[B]",
+		"x: f32[[B]], y: f32[B)", "x: f32[B] in 1e309..2", "x: f32[B*B*B*B+1-2]", "x: f32[2*(A+B)*(A+1)]", "x:f32[B],,,", "λ: f32[B]",
 	} {
 		f.Add(text)
 	}

@@ -134,6 +134,22 @@ func TestBoundsOfFormulas(t *testing.T) {
 	}
 }
 
+// TestWhatStaysAsItIsIsKnown: batch_norm changes its running statistics in training alone; in
+// eval the gradient of its weight has a bound, as its value has.
+func TestWhatStaysAsItIsIsKnown(t *testing.T) {
+	for _, training := range []string{"False", "True"} {
+		b := New(ops.Table(), nn.Modules()).Bounds(backend.NewJob(text(t, "x = tensor((3, 4), torch.float32, uniform(-1, 1, key=1))\n"+
+			"w = tensor((4,), torch.float32, uniform(-1, 1, key=2), requires_grad=True)\nm = tensor((4,), torch.float32, uniform(-1, 1, key=3))\nv = tensor((4,), torch.float32, uniform(1, 2, key=4))\n"+
+			"y = torch.nn.functional.batch_norm(x, m, v, w, training="+training+")\nz = y * m\nz.backward(uniform(-1, 1, key=2))")), true)
+		if stays, known := training == "False", b.Values[1].Bound != nil; known != stays {
+			t.Errorf("training %s: what follows from the running mean is bounded: %t", training, known)
+		}
+		if bound := b.Slots[backend.Place{Part: backend.PartGrad, Owner: "w"}]; training == "False" && (bound == nil || bound.Error == nil) {
+			t.Errorf("the gradient of the weight in eval has no bound")
+		}
+	}
+}
+
 // TestBoundsOfWhatIsDocumented: hardsigmoid may be x/6 + 1/2, as PyTorch documents
 // it, and loses nothing where it is 0 or 1.
 func TestBoundsOfWhatIsDocumented(t *testing.T) {

@@ -78,6 +78,7 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 	if err := s.restrict(session, call); err != nil {
 		return nil, err
 	}
+	before := mutable(call)
 	var out []op.Value
 	err := session.Recording(!s.silent, func() (err error) {
 		out, err = session.Execute(call)
@@ -96,15 +97,29 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 		s.set(x.Tensor, states[i])
 		record = record || x.RequiresGrad()
 	}
-	for _, name := range call.Def.Mutates {
-		if v := call.Args.Value(name); v != nil {
-			s.set(tensorOf(v), &state{unknown: true})
+	for t, was := range before {
+		if !t.SameBits(was) { // running statistics stay as they are in eval
+			s.set(t, &state{unknown: true})
 		}
 	}
 	if record && !s.silent {
 		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
 	}
 	return out, nil
+}
+
+// mutable returns the arguments that a call may change, each with its elements before.
+func mutable(call *op.Call) map[*tensor.Tensor]*tensor.Tensor {
+	var before map[*tensor.Tensor]*tensor.Tensor
+	for _, name := range call.Def.Mutates {
+		if v := call.Args.Value(name); v != nil {
+			if before == nil {
+				before = map[*tensor.Tensor]*tensor.Tensor{}
+			}
+			before[tensorOf(v)] = tensorOf(v).Clone()
+		}
+	}
+	return before
 }
 
 // narrows reports a conversion to the dtype that the program computes in of what is computed in

@@ -1,0 +1,37 @@
+package onekernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestModelsThatComputeMuch: they are made smaller, in multiples of what divides a size, and a
+// size that is larger than given last; what is as given may compute more.
+func TestModelsThatComputeMuch(t *testing.T) {
+	p := &problem{given: map[string]int{"batch": 64, "width": 96, "heads": 8, "length": 40}, session: &Session{maker: &maker{}}}
+	p.session.maker.promises.Ranges = map[string][2]int{"batch": {32, 64}}
+	drawn := map[string]int{"batch": 64, "width": 48, "heads": 8, "length": 41}
+	if got := p.less(drawn, mostOfProblem); got != nil {
+		t.Errorf("what computes little is made smaller: %v", got)
+	}
+	if got := p.less(p.given, mostWork); got != nil {
+		t.Errorf("what is as given is made smaller: %v", got)
+	}
+	for _, c := range []struct {
+		sizes    map[string]int
+		elements int
+		want     string
+	}{
+		{drawn, 2 * mostOfProblem, "[map[batch:32 heads:8 length:41 width:48] map[batch:64 heads:8 length:41 width:24] map[batch:64 heads:8 length:16 width:48]]"},
+		{drawn, 4 * mostOfProblem, "[map[batch:64 heads:8 length:41 width:8] map[batch:64 heads:8 length:8 width:48]]"},
+		{p.given, 2 * mostWork, "[map[batch:64 heads:8 length:40 width:48] map[batch:32 heads:8 length:40 width:96] map[batch:64 heads:8 length:16 width:96]]"},
+	} {
+		if got := fmt.Sprint(p.less(c.sizes, c.elements)); got != c.want {
+			t.Errorf("%v of %d elements: %s, want %s", c.sizes, c.elements, got, c.want)
+		}
+	}
+	p.given["depth"], drawn["depth"], p.ties = 96, 48, tiesTold
+	if got := p.less(drawn, 2*mostOfProblem)[1]; got["depth"] != 24 || got["width"] != 24 {
+		t.Errorf("sizes that hang together: %v", got)
+	}
+}
