@@ -1,8 +1,13 @@
 package onekernel
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"testing"
+
+	"plumb/internal/draw/choice"
 )
 
 // TestModelsThatComputeMuch: they are made smaller, in multiples of what divides a size, and a
@@ -35,3 +40,37 @@ func TestModelsThatComputeMuch(t *testing.T) {
 		t.Errorf("sizes that hang together: %v", got)
 	}
 }
+
+// TestVariancesThatCancelAreSeenInTraining: values far from 0 come first to a model in training,
+// whose statistics are theirs; sizes as given are tried once, for they may be too large.
+func TestVariancesThatCancelAreSeenInTraining(t *testing.T) {
+	p := &problem{given: map[string]int{"batch": 16, "width": 8}, session: &Session{}}
+	m := &maker{form: unshaped{}}
+	seen := map[bool]int{}
+	for i, s := range first {
+		c := &Case{Index: i, Regime: s.regime, Sizes: map[string]int{}}
+		_ = p.size(c, choice.New(uint64(i)), s, i, 0, m)
+		if s.regime == Offset && seen[true]+seen[false] == 0 && c.eval {
+			t.Errorf("draw %d is in eval", i)
+		}
+		if s.regime == Offset {
+			seen[c.eval]++
+		}
+	}
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("far from 0, in eval or not: %v", seen)
+	}
+	whole := func(try int) bool {
+		c := &Case{Index: 1, Sizes: map[string]int{}}
+		_ = p.size(c, choice.New(uint64(try)), first[1], 1, try, m)
+		return maps.Equal(c.Sizes, p.given)
+	}
+	if !whole(0) || whole(1) && whole(2) && whole(3) {
+		t.Error("sizes as given are tried once, and first")
+	}
+}
+
+// unshaped is a form that refuses all sizes.
+type unshaped struct{ form }
+
+func (unshaped) signature(context.Context, *Case) (*Signature, error) { return nil, errors.New("none") }

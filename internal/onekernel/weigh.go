@@ -214,9 +214,9 @@ func (s *Session) repeated(r *result) bool {
 	for _, v := range r.kernel.Values {
 		for _, t := range leaves(v) {
 			fmt.Fprint(h, t.DType(), t.Shape())
-			for i := range t.Len() {
-				fmt.Fprint(h, t.At(i), ",")
-				if !cmplx.IsNaN(t.At(i)) && !cmplx.IsInf(t.At(i)) && len(numbers) < telling {
+			h.Write(t.Bytes())
+			for i := 0; i < t.Len() && len(numbers) < telling; i++ {
+				if !cmplx.IsNaN(t.At(i)) && !cmplx.IsInf(t.At(i)) {
 					numbers[t.At(i)] = true
 				}
 			}

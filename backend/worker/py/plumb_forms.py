@@ -269,17 +269,28 @@ def operator(spec):
     return Kernel(spec, found)
 
 
+MANY = 1 << 18  # elements that are looked at, where there are whole matrices of fewer
+
+
 def described(v):
     """Tells of an example what can be drawn like it."""
     if not isinstance(v, torch.Tensor):
         return {"value": v if v is None or isinstance(v, (bool, int, float, str)) else repr(v)}
     told = {"dtype": NAME_OF.get(v.dtype, str(v.dtype)), "shape": list(v.shape)}
     if v.numel() and v.dtype in NAME_OF and not v.is_complex():
+        v = some(v)
         told["lo"], told["hi"] = float(v.min()), float(v.max())
         told["pattern"] = pattern(v)
         if v.is_floating_point() and v.numel() > 8 and told["lo"] < told["hi"] and bool(((v == told["lo"]) | (v == told["hi"])).all()):
             told["among"] = [told["lo"], told["hi"]]  # classes, as of a target that is -1 or 1
     return told
+
+
+def some(v):
+    """Returns the first matrices of many: what all have in common is seen in these."""
+    while v.dim() > 2 and v.numel() > MANY:
+        v = v[0] if len(v) == 1 else v[:max(1, len(v) * MANY // v.numel())]
+    return v
 
 
 def pattern(v):

@@ -38,6 +38,7 @@ BENEATH = ("open", "open64", "openat", "fopen", "read", "pread", "syscall", "ptr
            "socket", "connect", "mprotect", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
 PEEKED = ("/proc/",)
+DESCRIPTORS = ("write", "writev", "pwrite", "pwritev", "dup2", "ftruncate")
 OUTWARD = {
     "subprocess.Popen": "starts a process", "os.posix_spawn": "starts a process", "os.system": "starts a process", "socket.__new__": "opens a socket",
     "socket.getaddrinfo": "looks up a host", "os.remove": "removes a file", "os.rename": "renames a file", "os.mkdir": "makes a folder",
@@ -91,6 +92,24 @@ LAYOUT = set("""view copy clone contiguous detach alias reshape expand permute t
 MAKERS = ("empty", "zeros", "ones", "full", "new_")
 
 
+# What are other operators for the same work, and what they are made of.
+PARTS = {
+    **dict.fromkeys("mm bmm mv dot vdot inner linear".split(), ("matmul",)), **dict.fromkeys("addmm baddbmm addbmm addmv".split(), ("matmul", "add")),
+    **dict.fromkeys("_convolution convolution_overrideable mkldnn_convolution _slow_conv2d_forward slow_conv2d slow_conv3d conv_depthwise3d thnn_conv2d".split(), ("convolution",)),
+    **dict.fromkeys("_batch_norm_impl_index _native_batch_norm_legit _native_batch_norm_legit_no_training _batch_norm_with_update cudnn_batch_norm".split(), ("native_batch_norm",)),
+    **dict.fromkeys("_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention _scaled_dot_product_attention_math".split(), ("scaled_dot_product_attention",)),
+}
+
+
+def work(names):
+    """Lists the operators that compute among those that ran: in place or not, and by whatever name."""
+    done = set()
+    for name in filter(computes, names):
+        of, _, name = name.rstrip("_").rpartition("::")
+        done.update("%s::%s" % (of, part) if of else part for part in PARTS.get(name, (name,)))
+    return sorted(done)
+
+
 def computes(name):
     name = name.split("::")[-1].rstrip("_")
     return name not in LAYOUT and not name.startswith(MAKERS)
@@ -104,7 +123,7 @@ def recorded(f):
         handler.__dict__.setdefault("__dynamo_disable", handler)
     with recorder:
         v = f()
-    return v, sorted(set(filter(computes, recorder.names))), recorder.elements
+    return v, work(recorder.names), recorder.elements
 
 
 class Follower(Recorder):
@@ -211,6 +230,8 @@ class Watch:
         self.ghosts, self.same, self.copied, self.foreign, self.formulas = 0, 0, False, False, False
         self.elsewhere = []  # operators of other threads
         self.clock = Clock(self.asks, mentions(self.file, b"datetime"))
+        for name in DESCRIPTORS:
+            setattr(os, name, self.guarded(name, getattr(os, name)))
         self.known = functions()
         sys.addaudithook(self.audit)
 
@@ -257,6 +278,16 @@ class Watch:
         while frame is not None and frame.f_code.co_filename.endswith(SAFE):
             frame = frame.f_back
         return frame is not None and os.path.realpath(frame.f_code.co_filename) == self.file
+
+    def guarded(self, name, f):
+        """Returns a function of os that tells of a descriptor which is not the kernel's: Python tells of none."""
+
+        def write(fd, *args, **kwargs):
+            if self.on and isinstance(fd, int) and fd > 2 and os.path.realpath(getframe(1).f_code.co_filename) == self.file:
+                self.note("spies", "writes to a descriptor by os.%s" % name)
+            return f(fd, *args, **kwargs)
+
+        return write
 
     def asks(self, name):
         if self.on and self.sealed and os.path.realpath(getframe(2).f_code.co_filename) == self.file:
@@ -320,7 +351,7 @@ class Watch:
             if self.record:
                 del self.elsewhere[:]
                 v, operators, self.elements = recorded(lambda: kernel(*args, **kwargs))
-                self.operators = sorted({*operators, *filter(computes, self.elsewhere)})
+                self.operators = sorted({*operators, *work(self.elsewhere)})
             else:
                 v = kernel(*args, **kwargs)
         except BaseException as e:

@@ -1,5 +1,8 @@
 """What functions say of their parameters, how arguments meet them, and fake tensors where nobody may hide operators."""
 
+import os
+import tempfile
+
 import plumb_forms
 import plumb_watch
 import torch
@@ -41,3 +44,34 @@ library.define("outer(Tensor x) -> Tensor")
 library.impl("outer", lambda x: torch.exp(x) + 1, "CPU")
 seen = plumb_watch.recorded(lambda: torch.ops.plumbforms.outer(torch.ones(2)))[1]
 assert {"plumbforms::outer", "aten::exp", "aten::add"} <= set(seen) or torch.__version__ < "2", seen
+
+# Of many matrices the first are looked at, which show what all have in common.
+many = torch.ones(1, 5, 512, 512).tril()
+assert plumb_forms.some(many).shape == (1, 512, 512), plumb_forms.some(many).shape
+assert plumb_forms.described(many) == {"dtype": "float32", "shape": [1, 5, 512, 512], "lo": 0.0, "hi": 1.0, "pattern": "lower", "among": [0.0, 1.0]}
+assert plumb_forms.some(many[0, :1]) is not many and plumb_forms.some(torch.ones(3)).shape == (3,)
+
+# The same work by other operators, in place or not.
+a, b = torch.ones(2, 2), torch.ones(2)
+works = [plumb_watch.recorded(f)[1] for f in (
+    lambda: a @ a, lambda: torch.einsum("ij,jk->ik", a, a), lambda: torch.nn.functional.linear(a, a), lambda: torch.nn.functional.linear(a, a, b), lambda: (a @ b).add_(b), lambda: torch.bmm(a[None], a[None]))]
+assert works[0] == works[1] == works[2] == works[5] == ["aten::matmul"] and works[3] == works[4] == ["aten::add", "aten::matmul"], works
+
+# A kernel's file that writes to a descriptor which is not its own is told.
+text = "import os\ndef kernel(fd):\n    os.write(fd, b'ok')\n"
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "k.py")
+    with open(path, "w") as f:
+        f.write(text)
+    watch, space = plumb_watch.Watch(path), {}
+    exec(compile(text, path, "exec"), space)
+    reads, writes = os.pipe()
+    space["kernel"](writes)
+    assert watch.evidence == [], watch.evidence  # it is not being watched
+    watch.on = True
+    os.write(writes, b"ours")
+    assert watch.evidence == [], watch.evidence
+    space["kernel"](writes)
+    watch.on = False
+    assert watch.evidence == [["spies", "writes to a descriptor by os.write"]], watch.evidence
+    assert os.read(reads, 9) == b"okoursok"
