@@ -181,8 +181,8 @@ func (p *problem) less(sizes map[string]int, elements int) []map[string]int {
 	var all []map[string]int
 	for _, name := range names {
 		n, u := sizes[name], p.unit(name)
-		bound := max(n*most/elements, n/telltale) / u * u
-		if n <= smallSize || bound < 1 || p.session.maker.within(choice.New(0), name, bound) != bound {
+		bound := max(max(n*most/elements, n/telltale)/u*u, u)
+		if n <= smallSize || bound >= n || p.session.maker.within(choice.New(0), name, bound) != bound {
 			continue
 		}
 		c := &Case{Sizes: maps.Clone(sizes)}

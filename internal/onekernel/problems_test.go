@@ -35,6 +35,14 @@ func TestModelsThatComputeMuch(t *testing.T) {
 			t.Errorf("%v of %d elements: %s, want %s", c.sizes, c.elements, got, c.want)
 		}
 	}
+	wide := &problem{given: map[string]int{"batch": 128, "channels": 16}, session: p.session}
+	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, 100*mostOfProblem)); got != "[]" {
+		t.Errorf("below what is promised: %s", got)
+	}
+	wide.session = &Session{maker: &maker{}}
+	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, 100*mostOfProblem)); got != "[map[batch:16 channels:16]]" {
+		t.Errorf("no smaller than what divides it: %s", got)
+	}
 	p.given["depth"], drawn["depth"], p.ties = 96, 48, tiesTold
 	if got := p.less(drawn, 2*mostOfProblem)[1]; got["depth"] != 24 || got["width"] != 24 {
 		t.Errorf("sizes that hang together: %v", got)

@@ -24,6 +24,10 @@ func ParseLayout(name string) (Layout, error) {
 // these, or a string.
 func Plain(text string) any { return plain(text) }
 
+// toldAtMost is how many reasons, and how much evidence, a person is told: each program of a launch
+// may be one.
+const toldAtMost = 8
+
 // widest bounds a line of a subject's text, in bytes.
 const widest = 300
 
@@ -33,10 +37,20 @@ func (r *Report) Text() string {
 	line := func(format string, args ...any) {
 		b.WriteString(backend.Printable(fmt.Sprintf(format, args...), 4096) + "\n")
 	}
-	line("%s: %s, judged by %s (%s)", strings.ToUpper(string(r.Verdict)), r.Kernel, r.Against, r.Reference)
-	for _, reason := range r.Reasons {
-		line("  %s%s", short(reason.Text), times(reason.Cases))
+	by := ""
+	if r.Reference != "" {
+		by = " (" + r.Reference + ")"
 	}
+	line("%s: %s, judged by %s%s", strings.ToUpper(string(r.Verdict)), r.Kernel, r.Against, by)
+	few := func(begin string, of []Reason) {
+		for _, reason := range of[:min(len(of), toldAtMost)] {
+			line("%s%s%s", begin, short(reason.Text), times(reason.Cases))
+		}
+		if n := len(of) - toldAtMost; n > 0 {
+			line("%sand %d more, which --json lists", begin, n)
+		}
+	}
+	few("  ", r.Reasons)
 	if r.When != "" && r.Verdict != Right {
 		line("  %s", r.When)
 	}
@@ -59,15 +73,18 @@ func (r *Report) Text() string {
 	if r.Bundle != nil {
 		line("  bundle: %s", r.Bundle)
 	}
-	for _, e := range r.Evidence {
-		line("evidence: %s%s", short(e.Text), times(e.Cases))
-	}
+	few("evidence: ", slices.DeleteFunc(slices.Clone(r.Evidence), func(e Reason) bool {
+		return slices.ContainsFunc(r.Reasons, func(told Reason) bool { return told.Text == e.Text })
+	}))
 	if len(r.Promises) > 0 {
 		line("promised: %s", strings.Join(r.Promises, "; "))
 	}
-	t := r.Tried
-	line("tried: %d calls, %d right, %d refused; %s; %s; %d with gradients; sizes %s", t.Cases, t.Right, t.Refused,
-		strings.Join(t.DTypes, ", "), strings.Join(t.Layouts, ", "), t.Gradients, ends3(t.Sizes))
+	if t := r.Tried; t.Cases == 0 {
+		line("tried: no call")
+	} else {
+		line("tried: %d calls, %d right, %d refused; %s; %s; %d with gradients; sizes %s", t.Cases, t.Right, t.Refused,
+			strings.Join(t.DTypes, ", "), strings.Join(t.Layouts, ", "), t.Gradients, ends3(t.Sizes))
+	}
 	for text, cases := range r.Refused {
 		line("refused: %s, %d ×, as for %s", short(text), len(cases), cases[0])
 	}

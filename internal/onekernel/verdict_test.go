@@ -2,6 +2,7 @@ package onekernel
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -283,6 +284,22 @@ func TestReportIsStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	names(parsed)
+}
+
+// TestTextIsShort: what each program of a launch does is told for some of them, once.
+func TestTextIsShort(t *testing.T) {
+	r := &Report{Verdict: Unsafe, Kernel: "k.py::f", Against: "torch.exp"}
+	for i := range 3 * toldAtMost {
+		r.Reasons = append(r.Reasons, Reason{Kind: "memory", Text: fmt.Sprintf("program %d reads outside", i)})
+	}
+	r.Evidence = append(slices.Clone(r.Reasons), Reason{Kind: "delegates", Text: "calls torch.exp"})
+	text := r.Text()
+	if n := strings.Count(text, "reads outside"); n != toldAtMost || !strings.Contains(text, fmt.Sprintf("and %d more", 2*toldAtMost)) || !strings.Contains(text, "evidence: calls torch.exp") {
+		t.Errorf("%d of %d reasons are told:\n%s", n, 3*toldAtMost, text)
+	}
+	if strings.Contains(text, "()") || !strings.Contains(text, "tried: no call\n") {
+		t.Errorf("of what was not tried:\n%s", text)
+	}
 }
 
 // TestHowABundleEnds: only the exit code of a wrong kernel, a signal and no answer say
