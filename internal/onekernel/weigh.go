@@ -431,7 +431,7 @@ func (r *result) fine() bool {
 // ends its process begins anew each time.
 const (
 	trials    = 40
-	shrinking = 4 * time.Second // of the processor's
+	shrinking = 3 * time.Second // of the processor's
 )
 
 // smaller looks for the smallest case with a problem of the same kind as that of r.
