@@ -1,0 +1,18 @@
+import torch
+import torch.nn.functional as F
+
+
+def conv_batchnorm(x, w, b, weight, bias, mean, var):
+    return F.batch_norm(F.conv2d(x, w, b), mean.detach(), var.detach(), weight, bias, False, 0.1, 1e-5)
+
+
+def matmul(a, b):
+    return a @ b
+
+
+def gate(x, y):
+    return torch.sigmoid(x) * y + torch.tanh(y)
+
+
+def concat_scale(x, y, w):
+    return torch.cat([x, y], 1) * w
