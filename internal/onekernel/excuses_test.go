@@ -415,6 +415,25 @@ func TestFollowsNonFinite(t *testing.T) {
 	}
 }
 
+// TestLerpsOfEither: the reference's of this case, or the kernel's of one that was recorded.
+func TestLerpsOfEither(t *testing.T) {
+	none, one := observed{Operators: []string{"aten::mul"}}, observed{Operators: []string{"aten::add", "aten::lerp"}}
+	for what, c := range map[string]struct {
+		s    Session
+		r    result
+		want bool
+	}{
+		"none":                   {Session{outcomes: []*result{{seen: none, refSeen: one}}}, result{seen: none, refSeen: none}, false},
+		"the reference's":        {Session{}, result{seen: none, refSeen: one}, true},
+		"the kernel's":           {Session{}, result{seen: one, refSeen: none}, true},
+		"the kernel's elsewhere": {Session{outcomes: []*result{{seen: one}}}, result{seen: none, refSeen: none}, true},
+	} {
+		if got := c.s.lerps(&c.r); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
 // TestBoundedIsNotAsked: a difference that a kernel may have by the bounds of the reference's
 // own operations asks it nothing; a larger one does.
 func TestBoundedIsNotAsked(t *testing.T) {

@@ -36,10 +36,10 @@ const residue = 0x1p-26
 // it has NaN or the other infinity where the reference's is one times what rounding has left
 // of 0, as (x−m)·w is in a row that is constant; or it has NaN for an infinity of a product of
 // matrices, to which it may add terms of zeros: what pads a block, the state before the first;
-// or for one of lerp, which its documentation says is NaN: x + m·(y−x); or for a mean beside
+// or for one of lerp, the reference's or its own, which its documentation says is NaN: x + m·(y−x); or for a mean beside
 // a variance, which Welford's formula has by differences from the mean so far.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
-	lerps := uses(r.refSeen.Operators, "aten::lerp")
+	lerps := s.lerps(r)
 	if r.Regime != NonFinite || s.pointwise && !lerps || r.verdict.Word != verdict.Misaligned || r.verdict.Kind != verdict.Kind(backend.PartValue) {
 		return false, nil
 	}
@@ -119,6 +119,12 @@ func (s *Session) within(ctx context.Context, r *result, p *program.Program, ref
 	}
 	other := result{Case: r.Case, verdict: v, kernel: got, ref: ref, slack: r.slack}
 	return v.Word == verdict.Aligned || other.tolerated(), nil
+}
+
+// lerps reports whether the reference has a lerp in a case, or the kernel in any that recorded it.
+func (s *Session) lerps(r *result) bool {
+	one := func(o observed) bool { return uses(o.Operators, "aten::lerp") }
+	return one(r.refSeen) || one(r.seen) || slices.ContainsFunc(s.outcomes, func(r *result) bool { return one(r.seen) })
 }
 
 // moments begin the names of operators that have a mean and a variance.
