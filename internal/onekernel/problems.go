@@ -90,13 +90,15 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 		if (i+try)%3 != 0 {
 			n.unit = p.unit(name)
 		}
-		size := given
+		size, focus := given, k == (i+try)%len(names)
 		switch {
 		case whole:
+		case i%6 == 3 && try == 0 && !focus && given > smallSize:
+			size = odd(n.reduced())
 		case i == 0 && try == 0:
 			size = n.reduced()
 		default:
-			size = n.draw(src, s, k == (i+try)%len(names))
+			size = n.draw(src, s, focus)
 		}
 		c.Sizes[name] = m.within(src, name, size)
 	}
@@ -115,6 +117,10 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 	}
 	return err
 }
+
+// odd is the nearest odd size that is no larger. In one draw all large sizes are: a kernel that
+// flattens dimensions pads their product, which the others would have a multiple of any block.
+func odd(n int) int { return n - 1 + n%2 }
 
 // tiesTold is how many cases tell that sizes hang together.
 const tiesTold = 2
@@ -184,6 +190,9 @@ func (p *problem) less(sizes map[string]int, elements int) []map[string]int {
 		bound := max(max(n*most/elements, n/telltale)/u*u, u)
 		if n <= smallSize || bound >= n || p.session.maker.within(choice.New(0), name, bound) != bound {
 			continue
+		}
+		if n%2 == 1 && u == 1 {
+			bound = odd(bound)
 		}
 		c := &Case{Sizes: maps.Clone(sizes)}
 		if c.Sizes[name] = bound; p.ties >= tiesTold {

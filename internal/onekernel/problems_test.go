@@ -82,3 +82,22 @@ func TestVariancesThatCancelAreSeenInTraining(t *testing.T) {
 type unshaped struct{ form }
 
 func (unshaped) signature(context.Context, *Case) (*Signature, error) { return nil, errors.New("none") }
+
+// TestProductsOfSizesAreOdd: in one of the first draws that of all large sizes is.
+func TestProductsOfSizesAreOdd(t *testing.T) {
+	p := &problem{given: map[string]int{"batch": 16, "features": 64, "height": 256, "width": 256}, session: &Session{}}
+	seen := 0
+	for i, s := range first[:tenth] {
+		c := &Case{Index: i, Sizes: map[string]int{}}
+		_ = p.size(c, choice.New(uint64(i)), s, i, 0, &maker{form: unshaped{}})
+		if c.Sizes["features"]*c.Sizes["height"]*c.Sizes["width"]%2 == 1 {
+			seen++
+		}
+	}
+	if seen == 0 {
+		t.Error("none is odd")
+	}
+	if a, b := odd(64), odd(63); a != 63 || b != 63 {
+		t.Errorf("%d and %d of 64 and 63", a, b)
+	}
+}
