@@ -67,6 +67,7 @@ type Case struct {
 	test    int     // of a task: whose arguments the case has
 	own     bool    // of a task: with all of them as they are
 	large   bool    // to be timed
+	focus   string  // of a problem: the size that is drawn from the most values
 	work    int     // of Triton's interpreter, once it was called
 	parts   [][]int // of the result, whose gradients are asked for; nil for the result itself
 	data    json.RawMessage

@@ -584,39 +584,6 @@ func (s *Session) keep(ctx context.Context, c *Case) (bool, error) {
 	return r != nil, err
 }
 
-// spent is the processor time that kernel, reference and judge have taken; how much else
-// the machine does changes no verdict.
-func (s *Session) spent() time.Duration {
-	spent := s.kernel.CPUTime() + s.reference.CPUTime()
-	if s.cfg.Own != nil {
-		spent += s.cfg.Own()
-	}
-	return spent
-}
-
-// shown is how many failing cases are enough to say when a kernel fails, and deadly how
-// many that end its process, which takes seconds to start.
-const (
-	shown  = 24
-	deadly = 3
-)
-
-func (s *Session) enough() bool {
-	failing, ended := 0, 0
-	for _, r := range s.outcomes {
-		switch r.kernel.Status {
-		case backend.TimedOut: // each costs as long again
-			return true
-		case backend.Crashed:
-			ended++
-		}
-		if len(r.problems) > 0 {
-			failing++
-		}
-	}
-	return failing >= shown || ended >= deadly
-}
-
 // one runs a case on the kernel, then on the reference, and judges; nil where the
 // reference refuses too.
 func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
@@ -665,7 +632,22 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	case plain:
 		return s.one(ctx, c)
 	}
-	if p, ok := s.maker.form.(*problem); ok && p.beyond(c, r.ref) || r.ref.Status != backend.OK {
+	beyond := r.ref.Status != backend.OK
+	if p, ok := s.maker.form.(*problem); ok {
+		if beyond {
+			if inOrder, err := p.order(ctx, c); err != nil {
+				return nil, err
+			} else if inOrder {
+				return s.one(ctx, c)
+			}
+		}
+		none, err := p.beyond(ctx, c, r.ref)
+		if err != nil {
+			return nil, err
+		}
+		beyond = beyond || none
+	}
+	if beyond {
 		s.refuses = r.ref.Message
 		return nil, nil
 	}

@@ -26,6 +26,11 @@ type problem struct {
 	random  bool     // in training: it is compared in eval alone
 	// ties counts the cases that the reference takes where sizes given as equal are equal alone.
 	ties int
+	// orders are pairs of sizes of which the first may not be larger than the second: the reference
+	// has refused such a case, as of a sequence that is longer than its longest, and not that in order.
+	orders [][2]string
+	// searched counts the cases in which no such pair was found.
+	searched int
 	// patterns and classes are those of inputs, known from ones that are large enough to show them.
 	patterns map[string]Pattern
 	classes  map[string][]float64
@@ -106,6 +111,8 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 	if p.ties >= tiesTold {
 		p.tie(c, focus)
 	}
+	p.ordered(c.Sizes)
+	c.focus = focus
 	p.values(c, i)
 	m.differentiate(c)
 	err := m.rewrite(c)
@@ -142,6 +149,55 @@ func (p *problem) tie(c *Case, focus string) bool {
 	return changed
 }
 
+// disordered lists the pairs of sizes of which the first is larger, and is not as they are given.
+func (p *problem) disordered(sizes map[string]int) [][2]string {
+	var all [][2]string
+	names := slices.Sorted(maps.Keys(p.given))
+	for _, a := range names {
+		for _, b := range names {
+			if p.given[a] < p.given[b] && sizes[a] > sizes[b] {
+				all = append(all, [2]string{a, b})
+			}
+		}
+	}
+	return all
+}
+
+// ordered has the second of each pair that is known to be in order as large as the first.
+func (p *problem) ordered(sizes map[string]int) {
+	for _, o := range p.orders {
+		sizes[o[1]] = max(sizes[o[1]], sizes[o[0]])
+	}
+}
+
+// order looks for a pair of sizes without whose order the reference refuses a case; it reports
+// whether the case has it now.
+func (p *problem) order(ctx context.Context, c *Case) (bool, error) {
+	if c.again || p.searched == ordersSought {
+		return false, nil
+	}
+	for _, o := range p.disordered(c.Sizes) {
+		kept := *c
+		kept.Sizes = maps.Clone(c.Sizes)
+		kept.Sizes[o[1]] = kept.Sizes[o[0]]
+		if slices.Contains(p.orders, o) || p.session.maker.rewrite(&kept) != nil {
+			continue
+		}
+		if ref, _, err := p.session.tryReference(ctx, backend.NewJob(kept.program)); err != nil {
+			return false, err
+		} else if ref.Status == backend.OK {
+			p.orders = append(p.orders, o)
+			*c = kept
+			return true, nil
+		}
+	}
+	p.searched++
+	return false, p.session.maker.rewrite(c)
+}
+
+// ordersSought is in how many refused cases an order is sought in vain.
+const ordersSought = 6
+
 // values draws every fourth case like the examples, and all where the reference takes
 // no others.
 func (p *problem) values(c *Case, i int) {
@@ -156,11 +212,11 @@ func (p *problem) values(c *Case, i int) {
 // mostOfProblem is how many elements the operators of a problem's model should give in a call:
 // some twenty calls come first, whatever they take. What is as given may give as many as
 // another reference.
-const mostOfProblem = 1 << 18
+const mostOfProblem = 1 << 19
 
 // shrink makes a case smaller whose model computes much; it reports whether it has.
 func (p *problem) shrink(c *Case, elements int) bool {
-	for _, sizes := range p.less(c.Sizes, elements) {
+	for _, sizes := range p.less(c.Sizes, c.focus, elements) {
 		smaller := *c
 		if smaller.Sizes = sizes; p.session.maker.rewrite(&smaller) == nil {
 			*c = smaller
@@ -171,8 +227,8 @@ func (p *problem) shrink(c *Case, elements int) bool {
 }
 
 // less lists smaller sizes for a model that computes much, in each of which one is smaller: the
-// largest first, and one that is larger than given last.
-func (p *problem) less(sizes map[string]int, elements int) []map[string]int {
+// largest first, and the one in focus and any that is larger than given last.
+func (p *problem) less(sizes map[string]int, focus string, elements int) []map[string]int {
 	most := mostOfProblem
 	if maps.Equal(sizes, p.given) {
 		most = mostWork
@@ -181,7 +237,12 @@ func (p *problem) less(sizes map[string]int, elements int) []map[string]int {
 		return nil
 	}
 	names := slices.SortedFunc(maps.Keys(p.given), func(a, b string) int {
-		beyond := func(name string) int { return min(max(sizes[name]-p.given[name], 0), 1) }
+		beyond := func(name string) int {
+			if name == focus || sizes[name] > p.given[name] {
+				return 1
+			}
+			return 0
+		}
 		return cmp.Or(beyond(a)-beyond(b), sizes[b]-sizes[a], cmp.Compare(a, b))
 	})
 	var all []map[string]int
@@ -197,6 +258,9 @@ func (p *problem) less(sizes map[string]int, elements int) []map[string]int {
 		c := &Case{Sizes: maps.Clone(sizes)}
 		if c.Sizes[name] = bound; p.ties >= tiesTold {
 			p.tie(c, name)
+		}
+		if slices.ContainsFunc(p.disordered(c.Sizes), func(o [2]string) bool { return o[1] == name && slices.Contains(p.orders, o) }) {
+			continue
 		}
 		all = append(all, c.Sizes)
 	}
@@ -360,17 +424,27 @@ func (p *problem) shape(ctx context.Context, c *Case) (string, error) {
 }
 
 // beyond reports whether a case is none of the reference's, which raises or gives NaN
-// for values that no get_inputs gives.
-func (p *problem) beyond(c *Case, ref *backend.Outcome) bool {
+// for values that no get_inputs gives; what it refuses for its sizes says nothing of values.
+func (p *problem) beyond(ctx context.Context, c *Case, ref *backend.Outcome) (bool, error) {
 	if c.Regime == AsGiven {
-		return false
+		return false, nil
+	}
+	if ref.Status != backend.OK && p.inside == 0 && p.outside < domain {
+		plain := *c
+		plain.Regime = AsGiven
+		if p.session.maker.rewrite(&plain) == nil {
+			o, _, err := p.session.tryReference(ctx, backend.NewJob(plain.program))
+			if err != nil || o.Status != backend.OK {
+				return true, err
+			}
+		}
 	}
 	if ref.Status != backend.OK || hasNaN(ref) {
 		p.outside++
-		return true
+		return true, nil
 	}
 	p.inside++
-	return false
+	return false, nil
 }
 
 // stretched reports whether a case that misaligns is one that a problem takes by accident: with

@@ -16,10 +16,10 @@ func TestModelsThatComputeMuch(t *testing.T) {
 	p := &problem{given: map[string]int{"batch": 64, "width": 96, "heads": 8, "length": 40}, session: &Session{maker: &maker{}}}
 	p.session.maker.promises.Ranges = map[string][2]int{"batch": {32, 64}}
 	drawn := map[string]int{"batch": 64, "width": 48, "heads": 8, "length": 41}
-	if got := p.less(drawn, mostOfProblem); got != nil {
+	if got := p.less(drawn, "", mostOfProblem); got != nil {
 		t.Errorf("what computes little is made smaller: %v", got)
 	}
-	if got := p.less(p.given, mostWork); got != nil {
+	if got := p.less(p.given, "", mostWork); got != nil {
 		t.Errorf("what is as given is made smaller: %v", got)
 	}
 	for _, c := range []struct {
@@ -31,20 +31,23 @@ func TestModelsThatComputeMuch(t *testing.T) {
 		{drawn, 4 * mostOfProblem, "[map[batch:64 heads:8 length:41 width:8] map[batch:64 heads:8 length:8 width:48]]"},
 		{p.given, 2 * mostWork, "[map[batch:64 heads:8 length:40 width:48] map[batch:32 heads:8 length:40 width:96] map[batch:64 heads:8 length:16 width:96]]"},
 	} {
-		if got := fmt.Sprint(p.less(c.sizes, c.elements)); got != c.want {
+		if got := fmt.Sprint(p.less(c.sizes, "", c.elements)); got != c.want {
 			t.Errorf("%v of %d elements: %s, want %s", c.sizes, c.elements, got, c.want)
 		}
 	}
+	if got := p.less(drawn, "width", 2*mostOfProblem); got[len(got)-1]["width"] == 48 && got[len(got)-2]["width"] == 48 || got[0]["width"] != 48 {
+		t.Errorf("what is in focus is made smaller first: %v", got)
+	}
 	wide := &problem{given: map[string]int{"batch": 128, "channels": 16}, session: p.session}
-	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, 100*mostOfProblem)); got != "[]" {
+	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, "", 100*mostOfProblem)); got != "[]" {
 		t.Errorf("below what is promised: %s", got)
 	}
 	wide.session = &Session{maker: &maker{}}
-	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, 100*mostOfProblem)); got != "[map[batch:16 channels:16]]" {
+	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, "", 100*mostOfProblem)); got != "[map[batch:16 channels:16]]" {
 		t.Errorf("no smaller than what divides it: %s", got)
 	}
 	p.given["depth"], drawn["depth"], p.ties = 96, 48, tiesTold
-	if got := p.less(drawn, 2*mostOfProblem)[1]; got["depth"] != 24 || got["width"] != 24 {
+	if got := p.less(drawn, "", 2*mostOfProblem)[1]; got["depth"] != 24 || got["width"] != 24 {
 		t.Errorf("sizes that hang together: %v", got)
 	}
 }
@@ -99,5 +102,31 @@ func TestProductsOfSizesAreOdd(t *testing.T) {
 	}
 	if a, b := odd(64), odd(63); a != 63 || b != 63 {
 		t.Errorf("%d and %d of 64 and 63", a, b)
+	}
+}
+
+// TestOrdersOfSizes: a sequence is no longer than its longest, once that is known.
+func TestOrdersOfSizes(t *testing.T) {
+	p := &problem{given: map[string]int{"longest": 1024, "length": 512, "heads": 8}, session: &Session{maker: &maker{}}}
+	sizes := map[string]int{"longest": 16, "length": 40, "heads": 8}
+	if got := fmt.Sprint(p.disordered(sizes)); got != "[[length longest]]" {
+		t.Errorf("out of order: %s", got)
+	}
+	p.ordered(sizes)
+	if sizes["longest"] != 16 {
+		t.Error("an order that nothing has told of")
+	}
+	p.orders = p.disordered(sizes)
+	p.ordered(sizes)
+	if sizes["longest"] != 40 || sizes["length"] != 40 {
+		t.Errorf("in order: %v", sizes)
+	}
+	for _, less := range p.less(sizes, "", 2*mostOfProblem) {
+		if less["length"] > less["longest"] {
+			t.Errorf("made smaller out of order: %v", less)
+		}
+	}
+	if got := p.less(map[string]int{"longest": 40, "length": 40, "heads": 8}, "", 2*mostOfProblem); len(got) != 1 {
+		t.Errorf("the shorter one may be made smaller: %v", got)
 	}
 }

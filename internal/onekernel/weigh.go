@@ -599,3 +599,36 @@ func (c *Case) width() int {
 }
 
 func (c *Case) smallest() int { return slices.Min(append(c.lengths(), 1)) }
+
+// spent is the processor time that kernel, reference and judge have taken; how much else
+// the machine does changes no verdict.
+func (s *Session) spent() time.Duration {
+	spent := s.kernel.CPUTime() + s.reference.CPUTime()
+	if s.cfg.Own != nil {
+		spent += s.cfg.Own()
+	}
+	return spent
+}
+
+// shown is how many failing cases are enough to say when a kernel fails, and deadly how
+// many that end its process, which takes seconds to start.
+const (
+	shown  = 24
+	deadly = 3
+)
+
+func (s *Session) enough() bool {
+	failing, ended := 0, 0
+	for _, r := range s.outcomes {
+		switch r.kernel.Status {
+		case backend.TimedOut: // each costs as long again
+			return true
+		case backend.Crashed:
+			ended++
+		}
+		if len(r.problems) > 0 {
+			failing++
+		}
+	}
+	return failing >= shown || ended >= deadly
+}
