@@ -535,7 +535,7 @@ func (s *Session) late(i int) bool {
 	if s.launches() {
 		budget -= compiling
 	}
-	return s.cfg.Budget > 0 && s.spent() > budget && i >= always
+	return s.cfg.Budget > 0 && s.spent() > budget && (i >= always || s.maker.form != nil && s.failing() >= deadly)
 }
 
 // trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in
@@ -615,7 +615,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	}
 	s.maker.learn(c, r.seen.Programs)
 	c.work = r.seen.Work
-	if s.maker.shrink(c, r.refSeen.Elements) {
+	if s.maker.shrink(c, r) {
 		return s.one(ctx, c)
 	}
 	s.maker.counts(c, r.computes())

@@ -212,7 +212,7 @@ func (p *problem) values(c *Case, i int) {
 // mostOfProblem is how many elements the operators of a problem's model should give in a call:
 // some twenty calls come first, whatever they take. What is as given may give as many as
 // another reference.
-const mostOfProblem = 1 << 19
+const mostOfProblem = 1 << 18
 
 // shrink makes a case smaller whose model computes much; it reports whether it has.
 func (p *problem) shrink(c *Case, elements int) bool {
@@ -249,7 +249,10 @@ func (p *problem) less(sizes map[string]int, focus string, elements int) []map[s
 	for _, name := range names {
 		n, u := sizes[name], p.unit(name)
 		bound := max(max(n*most/elements, n/telltale)/u*u, u)
-		if n <= smallSize || bound >= n || p.session.maker.within(choice.New(0), name, bound) != bound {
+		if n <= smallSize { // a batch need not be a multiple
+			bound = max(n*most/elements, 1)
+		}
+		if p.given[name] <= smallSize || bound >= n || p.session.maker.within(choice.New(0), name, bound) != bound {
 			continue
 		}
 		if n%2 == 1 && u == 1 {

@@ -46,6 +46,9 @@ func TestModelsThatComputeMuch(t *testing.T) {
 	if got := fmt.Sprint(wide.less(map[string]int{"batch": 64, "channels": 16}, "", 100*mostOfProblem)); got != "[map[batch:16 channels:16]]" {
 		t.Errorf("no smaller than what divides it: %s", got)
 	}
+	if got := fmt.Sprint(wide.less(map[string]int{"batch": 16, "channels": 16}, "", 4*mostOfProblem)); got != "[map[batch:4 channels:16]]" {
+		t.Errorf("a batch that is small: %s", got)
+	}
 	p.given["depth"], drawn["depth"], p.ties = 96, 48, tiesTold
 	if got := p.less(drawn, "", 2*mostOfProblem)[1]; got["depth"] != 24 || got["width"] != 24 {
 		t.Errorf("sizes that hang together: %v", got)

@@ -209,10 +209,11 @@ const mostWork = 1 << 22
 
 // shrink makes a case smaller whose reference computes with far more elements than it is
 // given, as attention does; it reports whether it has. Sizes are bounded from then on.
-func (m *maker) shrink(c *Case, elements int) bool {
-	if p, ok := m.form.(*problem); ok {
-		return !c.again && p.shrink(c, elements)
+func (m *maker) shrink(c *Case, r *result) bool {
+	if p, ok := m.form.(*problem); ok { // a layer of the model's is a loop in the kernel
+		return !c.again && p.shrink(c, r.computes())
 	}
+	elements := r.refSeen.Elements
 	if elements <= mostWork || m.form != nil || c.again {
 		return false
 	}

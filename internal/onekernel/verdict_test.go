@@ -3,6 +3,7 @@ package onekernel
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -284,6 +285,22 @@ func TestReportIsStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	names(parsed)
+}
+
+// TestResultsOfZeros: what adds to a sum that is not begun anew repeats the last one there.
+func TestResultsOfZeros(t *testing.T) {
+	for _, c := range []struct {
+		elements []float64
+		want     bool
+	}{{[]float64{0, 0}, true}, {nil, true}, {[]float64{0, 1}, false}, {[]float64{math.NaN()}, false}} {
+		x := tensor.New(tensor.F32, len(c.elements))
+		for i, v := range c.elements {
+			x.Set(i, complex(v, 0))
+		}
+		if got := zeros(&backend.Outcome{Values: []backend.Value{{Tensor: x}}}); got != c.want {
+			t.Errorf("%v: %v", c.elements, got)
+		}
+	}
 }
 
 // TestTextIsShort: what each program of a launch does is told for some of them, once.

@@ -122,7 +122,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 	if r.misaligned {
 		r.verdict = r.verdict.LedBy(r.intolerable())
 		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
-		if old {
+		if old = old && !zeros(r.ref); old { // a sum that is not begun anew is the last one there
 			if old, err = s.remembers(ctx, r); err != nil {
 				return err
 			}
@@ -231,6 +231,20 @@ func (s *Session) repeated(r *result) bool {
 		s.earlier[sum] = r.Key
 	}
 	return known && key != r.Key
+}
+
+// zeros reports whether all elements of a call's results are 0.
+func zeros(o *backend.Outcome) bool {
+	for _, v := range o.Values {
+		for _, t := range leaves(v) {
+			for i := range t.Len() {
+				if t.At(i) != 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // spoils reports whether the kernel has changed its arguments to ones for which the
@@ -618,7 +632,7 @@ const (
 )
 
 func (s *Session) enough() bool {
-	failing, ended := 0, 0
+	ended := 0
 	for _, r := range s.outcomes {
 		switch r.kernel.Status {
 		case backend.TimedOut: // each costs as long again
@@ -626,9 +640,17 @@ func (s *Session) enough() bool {
 		case backend.Crashed:
 			ended++
 		}
+	}
+	return s.failing() >= shown || ended >= deadly
+}
+
+// failing is how many cases have something against the kernel.
+func (s *Session) failing() int {
+	n := 0
+	for _, r := range s.outcomes {
 		if len(r.problems) > 0 {
-			failing++
+			n++
 		}
 	}
-	return failing >= shown || ended >= deadly
+	return n
 }

@@ -98,9 +98,12 @@ func (s *errorSession) Execute(call *op.Call) ([]op.Value, error) {
 		record = record || x.RequiresGrad()
 	}
 	for t, was := range before {
-		if !t.SameBits(was) { // running statistics stay as they are in eval
-			s.set(t, &state{unknown: true})
+		st := state{unknown: true}
+		if t.SameBits(was) { // as running statistics are in eval; an outline cannot tell
+			st = *s.of(t)
+			st.functions = st.functions || function(call.Def)
 		}
+		s.set(t, &st)
 	}
 	if record && !s.silent {
 		s.tape = append(s.tape, autograd.Node{Call: call, Out: out})
