@@ -31,6 +31,8 @@ type problem struct {
 	orders [][2]string
 	// searched counts the cases in which no such pair was found.
 	searched int
+	// share is how many times more elements the kernel's operators gave than the reference's.
+	share float64
 	// patterns and classes are those of inputs, known from ones that are large enough to show them.
 	patterns map[string]Pattern
 	classes  map[string][]float64
@@ -213,6 +215,15 @@ func (p *problem) values(c *Case, i int) {
 // some twenty calls come first, whatever they take. What is as given may give as many as
 // another reference.
 const mostOfProblem = 1 << 18
+
+// computes is how many elements a call takes: where the kernel's operators are not recorded, by
+// what they gave in one where they were.
+func (p *problem) computes(r *result) int {
+	if n := r.refSeen.Elements; n > 0 && r.recorded() {
+		p.share = max(p.share, float64(r.computes())/float64(n))
+	}
+	return int(float64(r.refSeen.Elements) * max(p.share, 1))
+}
 
 // shrink makes a case smaller whose model computes much; it reports whether it has.
 func (p *problem) shrink(c *Case, elements int) bool {

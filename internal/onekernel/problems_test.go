@@ -7,6 +7,7 @@ import (
 	"maps"
 	"testing"
 
+	"plumb/backend"
 	"plumb/internal/draw/choice"
 )
 
@@ -131,5 +132,21 @@ func TestOrdersOfSizes(t *testing.T) {
 	}
 	if got := p.less(map[string]int{"longest": 40, "length": 40, "heads": 8}, "", 2*mostOfProblem); len(got) != 1 {
 		t.Errorf("the shorter one may be made smaller: %v", got)
+	}
+}
+
+// TestLoopsOfModels: what a kernel computes that is not recorded follows from a call that was.
+func TestLoopsOfModels(t *testing.T) {
+	p := &problem{}
+	of := func(index, reference, kernel int) *result {
+		return &result{Case: &Case{Index: index}, kernel: &backend.Outcome{Status: backend.OK}, refSeen: observed{Elements: reference}, seen: observed{Elements: kernel}}
+	}
+	for _, c := range []struct {
+		r    *result
+		want int
+	}{{of(5, 100, 0), 100}, {of(0, 100, 1000), 1000}, {of(5, 50, 0), 500}, {of(2, 50, 20), 500}} {
+		if got := p.computes(c.r); got != c.want {
+			t.Errorf("call %d computes %d, want %d", c.r.Index, got, c.want)
+		}
 	}
 }

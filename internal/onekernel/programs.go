@@ -211,7 +211,7 @@ const mostWork = 1 << 22
 // given, as attention does; it reports whether it has. Sizes are bounded from then on.
 func (m *maker) shrink(c *Case, r *result) bool {
 	if p, ok := m.form.(*problem); ok { // a layer of the model's is a loop in the kernel
-		return !c.again && p.shrink(c, r.computes())
+		return !c.again && p.shrink(c, p.computes(r))
 	}
 	elements := r.refSeen.Elements
 	if elements <= mostWork || m.form != nil || c.again {

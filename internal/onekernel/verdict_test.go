@@ -287,19 +287,44 @@ func TestReportIsStable(t *testing.T) {
 	names(parsed)
 }
 
-// TestResultsOfZeros: what adds to a sum that is not begun anew repeats the last one there.
-func TestResultsOfZeros(t *testing.T) {
+// TestSwallowed: what adds to a sum that is not begun anew repeats the last one where it adds
+// zeros, or what is lost beside it.
+func TestSwallowed(t *testing.T) {
+	of := func(v ...float64) *backend.Outcome {
+		return &backend.Outcome{Values: []backend.Value{{Tensor: vector(v...)}}}
+	}
 	for _, c := range []struct {
-		elements []float64
-		want     bool
-	}{{[]float64{0, 0}, true}, {nil, true}, {[]float64{0, 1}, false}, {[]float64{math.NaN()}, false}} {
-		x := tensor.New(tensor.F32, len(c.elements))
-		for i, v := range c.elements {
-			x.Set(i, complex(v, 0))
+		want, got []float64
+		is        bool
+	}{
+		{[]float64{0, 0}, []float64{3, -1}, true}, {[]float64{1, 0}, []float64{1e8, 5}, true}, {[]float64{1, 3}, []float64{1e8, 5}, false},
+		{[]float64{1e8}, []float64{1}, false}, {[]float64{math.NaN()}, []float64{1}, false}, {[]float64{2}, []float64{math.NaN()}, false},
+	} {
+		if got := swallowed(of(c.want...), of(c.got...), 8); got != c.is {
+			t.Errorf("%v in %v: %v", c.want, c.got, got)
 		}
-		if got := zeros(&backend.Outcome{Values: []backend.Value{{Tensor: x}}}); got != c.want {
-			t.Errorf("%v: %v", c.elements, got)
-		}
+	}
+	if !swallowed(of(50), of(1e8), 100) || swallowed(of(50), of(1e8), 4) {
+		t.Error("what is lost grows with the number of terms")
+	}
+}
+
+// TestWhatIsWrongEndsWithItsTime: the first draws of a model come whatever they take, but not once
+// some are wrong.
+func TestWhatIsWrongEndsWithItsTime(t *testing.T) {
+	s := &Session{cfg: &Config{Budget: time.Second, Own: func() time.Duration { return 2 * time.Second }}, kernel: &host{Worker: &worker.Worker{}}, reference: &host{Worker: &worker.Worker{}}, maker: &maker{}}
+	for range deadly {
+		s.outcomes = append(s.outcomes, &result{kernel: &backend.Outcome{Status: backend.OK}, problems: []finding{{Kind: "value"}}})
+	}
+	if s.late(3) {
+		t.Error("a function's first draws all come")
+	}
+	s.maker.form = &problem{}
+	if !s.late(3) {
+		t.Error("a wrong model goes on beyond its time")
+	}
+	if s.outcomes = s.outcomes[1:]; s.late(3) {
+		t.Error("few are wrong")
 	}
 }
 
@@ -345,7 +370,7 @@ func TestLate(t *testing.T) {
 		launches       int
 		late           bool
 	}{{12, 15 * second, 16 * second, 0, true}, {11, 15 * second, 16 * second, 0, false}, {12, 15 * second, 14 * second, 0, false}, {12, 15 * second, 14 * second, 1, true}, {12, 15 * second, 12 * second, 1, false}, {59, 0, 900 * second, 0, false}} {
-		s := &Session{cfg: &Config{Budget: c.budget, Own: func() time.Duration { return c.passed }}, kernel: &host{Worker: &worker.Worker{}}, reference: &host{Worker: &worker.Worker{}}}
+		s := &Session{cfg: &Config{Budget: c.budget, Own: func() time.Duration { return c.passed }}, kernel: &host{Worker: &worker.Worker{}}, reference: &host{Worker: &worker.Worker{}}, maker: &maker{}}
 		s.outcomes = []*result{{kernel: &backend.Outcome{Status: backend.OK}, seen: observed{Launches: c.launches}}}
 		if s.late(c.i) != c.late {
 			t.Errorf("call %d after %v of %v, %d launches: %v", c.i, c.passed, c.budget, c.launches, !c.late)

@@ -13,6 +13,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/draw/choice"
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -122,7 +123,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 	if r.misaligned {
 		r.verdict = r.verdict.LedBy(r.intolerable())
 		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
-		if old = old && !zeros(r.ref); old { // a sum that is not begun anew is the last one there
+		if old = old && !swallowed(r.ref, r.kernel, slices.Max(append(r.lengths(), 1))); old { // a sum that is not begun anew is the last one there
 			if old, err = s.remembers(ctx, r); err != nil {
 				return err
 			}
@@ -233,14 +234,20 @@ func (s *Session) repeated(r *result) bool {
 	return known && key != r.Key
 }
 
-// zeros reports whether all elements of a call's results are 0.
-func zeros(o *backend.Outcome) bool {
-	for _, v := range o.Values {
-		for _, t := range leaves(v) {
-			for i := range t.Len() {
-				if t.At(i) != 0 {
-					return false
-				}
+// swallowed reports whether each element of the reference's result is lost in the kernel's, as
+// a term of a sum of so many is in what it is added to: zero is, anywhere.
+func swallowed(want, got *backend.Outcome, terms int) bool {
+	all, of := all(want), all(got)
+	if len(all) != len(of) {
+		return false
+	}
+	for k, w := range all {
+		if w.Len() != of[k].Len() {
+			return false
+		}
+		for i := range w.Len() {
+			if !(cmplx.Abs(w.At(i)) <= float64(terms)*compare.Roundoff(of[k].DType())*cmplx.Abs(of[k].At(i))) {
+				return false
 			}
 		}
 	}
