@@ -125,7 +125,8 @@ func (r *result) tolerable(d *verdict.Difference) bool {
 // fast algorithms (Strassen's, Winograd's, by Fourier transforms) are bounded by norms, not by
 // element (Higham, Accuracy and Stability, §23.2), and whole numbers are as others there; and a
 // gradient is a difference of sums by another formula, as that of a recurrence's decays by
-// running sums. In a half dtype each is rounded at last.
+// running sums; where these are so large that all of it decays, of sums as large as the
+// results. In a half dtype each is rounded at last.
 func (s *Session) sums(r *result) bool {
 	if half(r.DType) || r.tolerated() {
 		return false
@@ -143,6 +144,9 @@ func (s *Session) sums(r *result) bool {
 			if most = compare.Largest(l.Error); contracts {
 				most = max(most, float64(l.Count)*s.factors(r))
 			}
+			if r.Regime == Large {
+				most = max(most, largestOf(r.ref))
+			}
 			most *= float64(l.Unit)
 		case !contracts:
 			return true
@@ -153,6 +157,14 @@ func (s *Session) sums(r *result) bool {
 		}
 		return !(float64(d.Diff.MaxAbs) <= 2*r.slack*most)
 	})
+}
+
+// largestOf is the largest number among the results.
+func largestOf(o *backend.Outcome) (most float64) {
+	for _, t := range all(o) {
+		most = max(most, compare.Largest(t))
+	}
+	return most
 }
 
 // normwise reports whether no element is further off than the errors of its arguments, which

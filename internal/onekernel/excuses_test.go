@@ -60,6 +60,11 @@ func TestExcuses(t *testing.T) {
 	far := func(part backend.Part, regime Regime) *result {
 		return misalignedBy(compare.Distance, 1e6, part, regime, x, sat, vector(0, 0, 0.1, 0.9))
 	}
+	within := func(ratio float64, regime Regime) *result {
+		r := misalignedBy(compare.Distance, ratio, grad, regime, x, vector(1, 0, 0, 1e-30), vector(1, 0, 0, 0))
+		r.ref.Slots[0].Tensor, r.verdict.Differences[0].Limit = vector(0, 0, 0, 1e-30), compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(0, 0, 0, 1e-36)}
+		return r
+	}
 	chosen := func(x, want, got *tensor.Tensor) *result {
 		r := misalignedBy(compare.Distance, 1e6, grad, Ties, x, want, got)
 		r.refSeen.Operators = []string{"aten::topk"}
@@ -183,6 +188,9 @@ func TestExcuses(t *testing.T) {
 		{"", "another dtype", rows, misalignedBy(compare.DType, 2, value, Usual, x, sat, sat)},
 		{"", "NaN", rows, misalignedBy(compare.NonFinite, 2, value, Usual, x, sat, vector(0, 0, nan, 1))},
 
+		{"sums", "a gradient that has decayed, off by a rounding of the results", rows, within(9, Large)},
+		{"", "by more than that", rows, within(20, Large)},
+		{"", "of usual values, off by as much", rows, within(9, Usual)},
 		{"sums", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
 		{"sums", "one of factors whose largest elements do not meet", products, apart},
 		{"", "off by more than the largest element may be", products, product(value, 2e-5)},
