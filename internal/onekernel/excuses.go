@@ -152,7 +152,7 @@ func (s *Session) sums(r *result) bool {
 			return true
 		case l.Error != nil && l.Terms != nil:
 			return !s.normwise(r, l, want, verdict.At(r.kernel, d.Where))
-		case l.Reason == compare.NothingRounds && d.Where.Part == backend.PartValue:
+		case l.Reason == compare.NothingRounds && (d.Where.Part == backend.PartValue || d.Where.Part == backend.PartGrad):
 			most = compare.Roundoff(want.DType()) * s.factors(r) * longest(r)
 		}
 		return !(float64(d.Diff.MaxAbs) <= 2*r.slack*most)

@@ -160,8 +160,8 @@ func TestExcuses(t *testing.T) {
 	whole := product(value, 1.5e-5)
 	whole.verdict.Differences[0].Limit = compare.Exactly(compare.NothingRounds)
 	whole.program.Inputs = apart.program.Inputs
-	convolved := func(most float64) *result { // 4 elements long
-		r := product(value, most*2*Slack*4*150*150*0x1p-24)
+	convolved := func(part backend.Part, most float64) *result { // 4 elements long
+		r := product(part, most*2*Slack*4*150*150*0x1p-24)
 		r.verdict.Differences[0].Limit, r.program.Inputs = whole.verdict.Differences[0].Limit, whole.program.Inputs
 		return r
 	}
@@ -202,8 +202,10 @@ func TestExcuses(t *testing.T) {
 		{"", "a result of such sums", rows, product(value, 1.5e-5)},
 		{"sums", "a product of whole numbers", products, whole},
 		{"", "a product of whole numbers, its factors unknown", rows, whole},
-		{"sums", "whole numbers convolved by Fourier transforms", products, convolved(0.99)},
-		{"", "off by more than transforms of that length may be", products, convolved(1.01)},
+		{"sums", "whole numbers convolved by Fourier transforms", products, convolved(value, 0.99)},
+		{"sums", "their gradients", products, convolved(grad, 0.99)},
+		{"", "their gradients off by more", products, convolved(grad, 1.01)},
+		{"", "off by more than transforms of that length may be", products, convolved(value, 1.01)},
 		{"", "a product in half", products, inHalf},
 		{"", "a sum", rows, product(value, 3e-7)},
 
