@@ -461,6 +461,10 @@ func (b *binding) form(name string, v any, kind byte) (any, error) {
 		if _, text := v.(string); text {
 			return nil, errForm
 		}
+	case 'i':
+		if ns, ok := v.([]int); ok && len(ns) == 1 { // a list of dimensions that has one
+			return int64(ns[0]), nil
+		}
 	}
 	return scalarForm(v)
 }

@@ -25,7 +25,7 @@ func TestArguments(t *testing.T) {
 		id   string
 		args []any
 		kw   []op.Kwarg
-		want string // the functions that serve, or why the first does not
+		want string // the call of the first line that serves, or why the first two do not
 	}{
 		{"adaptive_avg_pool2d", []any{of(2, 3, 8, 6), []any{nil, int64(2)}}, nil, "diopiAdaptiveAvgPool2d(out[2 3 8 2], t0, [8 2])"},
 		{"embedding", []any{index(0, 1, 2, 3, 0), of(4, 3), int64(-1)}, nil, "diopiEmbedding(out[5 3], t0, t1, 3, false, false)"},
@@ -42,6 +42,8 @@ func TestArguments(t *testing.T) {
 		{"softmax.functional", []any{of(2, 7)}, nil, "diopiSoftmax(out[2 7], t0, 1)"},
 		{"index_put", []any{of(4), []any{index(1, 2)}, of(2)}, nil, "diopiIndexPut(out[4], t0, t1, [t2], 1, false)"},
 		{"index", []any{of(4, 3), []any{int64(1)}, []any{index(1, 2)}}, nil, "diopiIndex(new, t0, [<nil> t1], 2)"},
+		{"normalize", []any{of(2, 7)}, nil, "diopiNormalize(out[2 7], t0, 2, 1, 1e-12)"},
+		{"normalize", []any{of(2, 7), 2.0, []any{int64(0), int64(1)}}, nil, "the interface's dim takes no list of int"},
 		{"norm", []any{of(2, 7)}, nil, "diopiNorm(out[], t0, 2, <nil>)"},
 		{"norm", []any{of(2, 7), "nuc"}, nil, "diopiNorm serves p = fro; the interface's p takes no str"},
 		{"linalg_cholesky", []any{of(2, 3, 3)}, nil, "diopiCholesky(out[2 3 3], out[2], t0, false, true)"},
