@@ -151,7 +151,7 @@ func requiresGrad(v backend.Value) bool {
 // are not, or some of its gradients end inside. A kernel that is none of PyTorch's own
 // operators has no gradients unless they are asked for or it states them itself, nor has
 // one in Triton that writes to a copy of an argument: its cases are run without, from
-// then on.
+// then on. What results without any were computed by stands, and is not run again.
 func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool, err error) {
 	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) {
 		return false, nil
@@ -160,8 +160,9 @@ func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool
 	if demanded || s.detached {
 		return false, nil
 	}
+	detached := !requiresGrad(r.kernel.Values[0])
 	switch {
-	case !requiresGrad(r.kernel.Values[0]):
+	case detached:
 		if len(r.seen.Operators) > 0 && !r.seen.Foreign || !c.recorded() {
 			return false, nil
 		}
@@ -174,7 +175,28 @@ func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool
 	}
 	s.detached = true
 	s.withoutGradients(c)
-	return true, nil
+	if detached {
+		r.kernel, r.ref = forwardOf(r.kernel), forwardOf(r.ref)
+	}
+	return !detached, nil
+}
+
+// forwardOf is what a run gave before its gradients were asked for.
+func forwardOf(o *backend.Outcome) *backend.Outcome {
+	own := *o
+	own.Values = detach(own.Values[:1])
+	own.Slots = slices.DeleteFunc(slices.Clone(own.Slots), func(s backend.Slot) bool {
+		return s.Part != backend.PartValue && s.Part != backend.PartChange
+	})
+	return &own
+}
+
+func detach(values []backend.Value) []backend.Value {
+	values = slices.Clone(values)
+	for i := range values {
+		values[i].RequiresGrad, values[i].Tuple = false, detach(values[i].Tuple)
+	}
+	return values
 }
 
 // lacksGradients reports whether an argument has no gradient that has one of the

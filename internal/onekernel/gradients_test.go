@@ -139,3 +139,28 @@ def kernel(x, m, v):
 		t.Errorf("%s of %+v: %v", r.Verdict, r.Tried, r.Reasons)
 	}
 }
+
+// TestWhatHasNoGradientsIsNotRunAgainForIt: its results stand, as a call without gradients
+// gives them.
+func TestWhatHasNoGradientsIsNotRunAgainForIt(t *testing.T) {
+	m := makerOf(t, "x: float[N]", tensor.F32)
+	c := cases(t, m, 1)[0]
+	if !c.Grad {
+		t.Fatal("no gradients are asked for")
+	}
+	outcome := func(grad bool) *backend.Outcome {
+		o := &backend.Outcome{Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 2), RequiresGrad: grad}}}
+		o.Add(backend.Place{Part: backend.PartChange, Owner: "x"}, tensor.New(tensor.F32, 2))
+		o.Add(backend.Place{Part: backend.PartGrad, Owner: "x"}, nil)
+		return o
+	}
+	s := &Session{}
+	r := &result{Case: c, kernel: outcome(false), ref: outcome(true), seen: observed{Launches: 1, Foreign: true}}
+	again, err := s.gradients(t.Context(), c, r)
+	if again || err != nil || c.Grad || !s.detached || len(c.program.Backward) > 0 {
+		t.Errorf("run again: %v, %v; gradients are still asked for: %v", again, err, c.Grad)
+	}
+	if len(r.ref.Slots) != 1 || len(r.kernel.Slots) != 1 || r.ref.Values[0].RequiresGrad {
+		t.Errorf("%+v is held to %+v", r.kernel, r.ref)
+	}
+}

@@ -668,6 +668,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if again || s.parted(c, r) {
 		return s.one(ctx, c)
 	}
+	job = backend.NewJob(c.program) // without gradients by now, maybe
 	r.evenSeconds()
 	r.verdict, err = s.judge.Unless(ctx, r.bounded, job, r.ref, r.kernel, s.asks)
 	if err != nil {

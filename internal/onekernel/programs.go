@@ -32,22 +32,27 @@ func (m *maker) learn(c *Case, programs int) {
 	m.ran = append(m.ran, launched{c.Sizes, programs})
 }
 
-// programs bounds how many a call of some sizes has: a grid is of blocks, so that no size
-// has them grow faster than itself.
+// programs is how many a call of some sizes may have: the mean, in orders of magnitude, of the
+// bounds that those before it give. A grid is of blocks, so that no size has them grow faster
+// than itself, or become fewer.
 func (m *maker) programs(sizes map[string]int) int {
-	least := 0
-	for i, known := range m.ran {
-		n := known.programs
+	least, most := 0., math.Inf(1)
+	for _, known := range m.ran {
+		above, below := float64(known.programs), float64(known.programs)
 		for name, size := range sizes {
-			if before := max(known.sizes[name], 1); size > before {
-				n = min(n*((size+before-1)/before), math.MaxInt32)
+			before := max(known.sizes[name], 1)
+			if size > before {
+				above *= float64((size + before - 1) / before)
+			} else {
+				below *= float64(size) / float64(before)
 			}
 		}
-		if i == 0 || n < least {
-			least = n
-		}
+		least, most = max(least, below), min(most, above)
 	}
-	return least
+	if len(m.ran) == 0 {
+		return 0
+	}
+	return int(min(math.Sqrt(max(least, 1)*most), math.MaxInt32))
 }
 
 // thin halves sizes until the programs are few enough, first the one on which most hangs.
@@ -95,15 +100,17 @@ func (m *maker) lighten(c *Case, ran, all int) bool {
 }
 
 // narrow makes a case that takes too long smaller in all but its largest size, which shows
-// the most; it reports whether it has.
+// the most, or where all are multiples of what some kernels demand in those alone that lie
+// outside of matrices; it reports whether it has.
 func (m *maker) narrow(c *Case) bool {
 	if m.form != nil || c.again {
 		return false
 	}
 	smaller, largest := *c, c.largest()
 	smaller.Sizes = maps.Clone(c.Sizes)
+	outer := c.outside()
 	for name, n := range c.Sizes {
-		if r, ok := m.promises.Ranges[name]; name != largest && n > narrowest && (!ok || r[0] <= narrowest) {
+		if r, ok := m.promises.Ranges[name]; name != largest && (len(outer) == 0 || outer[name]) && n > narrowest && (!ok || r[0] <= narrowest) {
 			smaller.Sizes[name] = narrowest
 		}
 	}
@@ -114,20 +121,40 @@ func (m *maker) narrow(c *Case) bool {
 	return true
 }
 
+// outside are the symbols of a case of multiples of telltale that are no size of a matrix in any
+// tensor: how many matrices there are. None of another case.
+func (c *Case) outside() map[string]bool {
+	all := map[string]bool{}
+	for name, n := range c.Sizes {
+		if n%telltale != 0 {
+			return nil
+		}
+		all[name] = true
+	}
+	for _, in := range c.sig.Inputs {
+		for _, d := range in.Dims[max(0, len(in.Dims)-2):] {
+			for _, name := range d.symbols() {
+				delete(all, name)
+			}
+		}
+	}
+	return all
+}
+
 // narrowest is the size to which the others are brought.
 const narrowest = 2
 
 // What Triton's interpreter may compute, in its operations: a second is some 80 thousand. It
 // is counted, and by no clock, so that the same request has the same verdict however busy the
 // machine is. A kernel has what some eight seconds take, more where its user gives it more
-// time, and a call an eighth of what is left, within bounds; a call that is made again, twice
-// what it took.
+// time, and a call an eighth of what is left, within bounds, the first one a quarter; a call
+// that is made again, twice what it took.
 const (
 	workASecond = 52_500 // of the budget, whose rest processes and the judge take
-	mostOfCall  = 300_000
 	usualOfCall = 100_000
 	leastOfCall = 20_000
 	ofLeft      = 8
+	ofAll       = 4
 	usualBudget = 12 * time.Second
 )
 
@@ -160,7 +187,7 @@ func (s *Session) mayWork() int {
 
 // allowance is what the interpreter may compute in a call.
 func (s *Session) allowance(c *Case) int {
-	n := mostOfCall
+	n := s.mayWork() / ofAll
 	if len(s.outcomes) > 0 {
 		n = max(leastOfCall, min(usualOfCall, (s.mayWork()-s.work)/ofLeft))
 	}

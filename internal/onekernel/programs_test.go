@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"maps"
 	"testing"
 
 	"plumb/program"
@@ -16,16 +17,45 @@ func TestSizesAreBoundedByPrograms(t *testing.T) {
 	}
 	m.learn(&Case{Sizes: map[string]int{"N": 129, "C": 3}}, 129)
 	m.learn(&Case{Sizes: map[string]int{"N": 8, "C": 1024}}, 8)
-	for _, of := range []struct{ n, c, wantN, wantC int }{{4099, 3, 257, 3}, {4096, 3, 512, 3}, {511, 3, 511, 3}, {1023, 3, 511, 3}, {8, 4099, 8, 4099}, {4099, 1024, 257, 1024}} {
-		sizes := map[string]int{"N": of.n, "C": of.c}
-		if m.thin(sizes); sizes["N"] != of.wantN || sizes["C"] != of.wantC {
-			t.Errorf("%d rows of %d become %v, want %d of %d", of.n, of.c, sizes, of.wantN, of.wantC)
+	hold := func(n, c, wantN, wantC int) {
+		sizes := map[string]int{"N": n, "C": c}
+		if m.thin(sizes); sizes["N"] != wantN || sizes["C"] != wantC {
+			t.Errorf("%d rows of %d become %v, want %d of %d", n, c, sizes, wantN, wantC)
 		}
+	}
+	for _, of := range [][4]int{{4099, 3, 1025, 3}, {4096, 3, 1024, 3}, {511, 3, 511, 3}, {8, 4099, 8, 4099}, {4099, 1024, 1025, 1024}} {
+		hold(of[0], of[1], of[2], of[3])
+	}
+	m.learn(&Case{Sizes: map[string]int{"N": 1025, "C": 3}}, 1025) // a program for each row indeed
+	for _, of := range [][4]int{{4099, 3, 257, 3}, {4096, 3, 512, 3}, {1023, 3, 511, 3}, {8, 4099, 8, 4099}} {
+		hold(of[0], of[1], of[2], of[3])
 	}
 	m.promises.Ranges = map[string][2]int{"N": {1000, 5000}}
 	sizes := map[string]int{"N": 4099, "C": 3}
 	if m.thin(sizes); sizes["N"] < 1000 {
 		t.Errorf("what is promised becomes %v", sizes)
+	}
+}
+
+// TestManyProgramsOfOtherSizesDoNotBoundALargeOne: 512 programs of six sizes, all of which are
+// smaller in another call, say little of one that has two sizes larger.
+func TestManyProgramsOfOtherSizesDoNotBoundALargeOne(t *testing.T) {
+	m := &maker{}
+	m.learn(&Case{Sizes: map[string]int{"D": 64, "T": 8, "H": 8, "G": 8, "B": 8, "S": 8}}, 512)
+	sizes := map[string]int{"D": 129, "T": 2, "H": 2, "G": 2, "B": 2, "S": 65}
+	if m.thin(sizes); sizes["D"] != 129 || sizes["S"] != 65 {
+		t.Errorf("%v", sizes)
+	}
+}
+
+// TestWhatIsNoMatrixIsNarrowedFirst: where all sizes are multiples of 8, as a kernel may demand.
+func TestWhatIsNoMatrixIsNarrowedFirst(t *testing.T) {
+	m := makerOf(t, "q: float[B,H,T,D], k: float[B,H,S,D]", tensor.F32)
+	c := cases(t, m, 1)[0]
+	for _, want := range []map[string]int{{"B": 2, "H": 2, "T": 8, "S": 8, "D": 64}, {"B": 2, "H": 2, "T": 2, "S": 2, "D": 64}} {
+		if !m.narrow(c) || !maps.Equal(c.Sizes, want) {
+			t.Errorf("%v, want %v", c.Sizes, want)
+		}
 	}
 }
 
@@ -99,7 +129,7 @@ func TestCallsHaveAShareOfTheWork(t *testing.T) {
 		took int
 		want int
 	}{
-		{worked(0), 0, mostOfCall},
+		{worked(0), 0, all / ofAll},
 		{worked(0, one), 0, min(usualOfCall, all/ofLeft)},
 		{worked(all/2, one), 0, all / 2 / ofLeft},
 		{worked(2*all, one), 0, leastOfCall},

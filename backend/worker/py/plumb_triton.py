@@ -26,7 +26,7 @@ RAW = 0x7E7E7E7E7E7E7E7E  # in masked lanes of integers
 
 MOST = 300000  # of what the programs of one call may take, where the judge allows no other
 SHARE = 12  # bits of the number of elements that take as long as an operation
-FAR = 3  # times what is left, beyond which programs are not waited for
+FAR, NEAR, TOLD = 3, 1.5, 8  # times what is left, beyond which programs are not waited for: few have run, or one in TOLD
 SLOWEST = 12  # seconds of the processor's, should what is counted not tell
 set_handler, set_timer = signal.signal, signal.setitimer
 SPINS = 20000  # accesses to one element by a program that seems to wait for another one
@@ -171,7 +171,8 @@ class Layer:
         """Stops a launch whose programs, by those that have run, take far more than is left."""
         launch, left = self.launch, max(self.most - self.launch.work, 1)
         took = self.work - launch.work
-        if self.since is not None and launch.programs > 1 and took * n > FAR * left * launch.programs:
+        far = NEAR if launch.programs * TOLD >= n else FAR
+        if self.since is not None and launch.programs > 1 and took * n > far * left * launch.programs:
             self.programs += max(left * launch.programs // took - launch.programs, 0)
             self.slow()
         launch.programs += 1
