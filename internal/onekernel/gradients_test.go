@@ -149,7 +149,7 @@ func TestWhatHasNoGradientsIsNotRunAgainForIt(t *testing.T) {
 		t.Fatal("no gradients are asked for")
 	}
 	outcome := func(grad bool) *backend.Outcome {
-		o := &backend.Outcome{Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 2), RequiresGrad: grad}}}
+		o := &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.New(tensor.F32, 2), RequiresGrad: grad}}}
 		o.Add(backend.Place{Part: backend.PartChange, Owner: "x"}, tensor.New(tensor.F32, 2))
 		o.Add(backend.Place{Part: backend.PartGrad, Owner: "x"}, nil)
 		return o
