@@ -154,7 +154,7 @@ func TestWhatHasNoGradientsIsNotRunAgainForIt(t *testing.T) {
 		o.Add(backend.Place{Part: backend.PartGrad, Owner: "x"}, nil)
 		return o
 	}
-	s := &Session{}
+	s := &Session{cfg: &Config{}}
 	r := &result{Case: c, kernel: outcome(false), ref: outcome(true), seen: observed{Launches: 1, Foreign: true}}
 	again, err := s.gradients(t.Context(), c, r)
 	if again || err != nil || c.Grad || !s.detached || len(c.program.Backward) > 0 {

@@ -253,7 +253,7 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.offUnit, s.opcheck, s.time, s.compile} {
+	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.opcheck, s.time, s.compile} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
