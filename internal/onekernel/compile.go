@@ -65,6 +65,16 @@ func (s *Session) compile(ctx context.Context) error {
 	return nil
 }
 
+// forget leaves out of that what a kernel launches in a call that is none: a block of no
+// elements, of which there is no mean, compiles nowhere.
+func (s *Session) forget(ctx context.Context, r *result) error {
+	if r.seen.Launches == 0 {
+		return nil
+	}
+	var none struct{}
+	return s.kernel.ask(ctx, map[string]any{"forget": nil}, &none)
+}
+
 // launches reports whether any answered case launched a kernel in Triton.
 func (s *Session) launches() bool {
 	for _, r := range s.outcomes {

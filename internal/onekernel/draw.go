@@ -122,8 +122,9 @@ var (
 var beyond = []int{65, 67, 96, 100, 129, 130, 200, 257}
 
 const (
-	blocks = 64
-	tenth  = 10
+	blocks     = 64
+	tenth      = 10
+	usualBlock = 1024 // of a row, at most
 )
 
 // most is how many elements a tensor of a case may have.
@@ -262,6 +263,9 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	focus, second, size, narrow := 0, -1, s.size, false
 	if len(rows) > 0 {
 		focus = rows[i/4%len(rows)]
+	}
+	if i < tenth && size > usualBlock && m.reduced[symbols[0]] {
+		focus = 0 // as of a loss: rows are in blocks, and how many there are is not
 	}
 	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling && s.size != long || try > 4) {
 		focus = m.other(symbols, turnOf(i), try)

@@ -370,3 +370,18 @@ func TestMeansFarAboveTheDeviation(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfALossAreLong: where no size is one of the result, a row is longer than a usual
+// block before the tenth draw, and not how many rows there are.
+func TestRowsOfALossAreLong(t *testing.T) {
+	m := makerOf(t, "logits: float[N,V], target: i64[N] < V", tensor.F32)
+	m.reduced = map[string]bool{"N": true, "V": true}
+	if !slices.ContainsFunc(cases(t, m, tenth), func(c *Case) bool { return c.Sizes["V"] > usualBlock }) {
+		t.Error("no row is longer than a block")
+	}
+	m = makerOf(t, "q: float[B,T,D], k: float[B,S,D]", tensor.F32) // the keys of attention are
+	m.reduced = map[string]bool{"S": true}
+	if !slices.ContainsFunc(cases(t, m, tenth), func(c *Case) bool { return c.Sizes["S"] > usualBlock }) {
+		t.Error("no more keys than a block has")
+	}
+}

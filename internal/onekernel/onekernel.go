@@ -649,7 +649,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	}
 	if beyond {
 		s.refuses = r.ref.Message
-		return nil, nil
+		return nil, s.forget(ctx, r)
 	}
 	s.maker.reduces(c, r.ref)
 	if s.task != nil {

@@ -150,6 +150,12 @@ class Subject:
         """Tells what a compiler needs to know of the launches so far."""
         return {"launches": list(self.watch.layer.compiled.values()) if self.watch.layer else []}
 
+    def forget(self, _):
+        """Leaves what the last call was the first to launch out of that: its reference has refused it."""
+        if self.watch.layer:
+            self.watch.layer.forget()
+        return {}
+
     def compile(self, told):
         try:
             return plumb_tritonptx.compile_all(SPEC, told["launches"])
@@ -374,7 +380,7 @@ def example(dtype, shape):
 
 
 subject = Subject()
-REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "record", "launched", "compile", "trace", "time", "opcheck"}
+REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "record", "launched", "forget", "compile", "trace", "time", "opcheck"}
 
 
 class Kernel(plumb_modes.PyTorch):

@@ -113,11 +113,15 @@ class Layer:
         self.told, self.all = 0, 0  # races and programs of the launch
         self.work, self.most = 0, MOST  # operations of the interpreter's in the call, and how many it may have
         self.poisoned = -1  # loads that have left lanes undefined, from 0 on
-        self.compiled = {}  # what has been launched, as a compiler is told of it
+        self.compiled, self.before = {}, 0  # what has been launched, as a compiler is told of it; how much of it before the call
 
     def prepare(self, order, seed, most=0):
         self.order, self.seed, self.programs, self.since = order, seed, 0, clock()
-        self.work, self.most = 0, most or MOST
+        self.work, self.most, self.before = 0, most or MOST, len(self.compiled)
+
+    def forget(self):
+        for key in list(self.compiled)[self.before:]:
+            del self.compiled[key]
 
     # A launch.
 

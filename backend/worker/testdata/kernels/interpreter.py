@@ -74,6 +74,19 @@ noted = run(beyond, (1,), y, 37)
 assert noted == [("memory", "%s: program 0 writes 1 element outside of y: element 37 of 37" % line("beyond", "tl.store"))], noted
 
 
+# What a call that is none has launched first is not kept for the compiler.
+
+known = len(layer.compiled)
+run(double, (1,), x, y, 37, BLOCK=64, MASK=True)
+run(double, (1,), x, y, 37, BLOCK=1, MASK=True)
+assert len(layer.compiled) == known + 2
+layer.forget()
+assert [v["constants"]["BLOCK"]["value"] for v in list(layer.compiled.values())[known:]] == ["64"]
+layer.prepare("forward", 0)
+layer.forget()
+assert len(layer.compiled) == known + 1
+
+
 # Masked lanes that have no other value are none.
 
 @triton.jit
