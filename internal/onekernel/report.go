@@ -160,6 +160,9 @@ func (s *Session) report(ctx context.Context) (*Report, error) {
 		}
 	}
 	s.tried(rep)
+	if flags := s.promising(); rep.Verdict == Limited && flags != "" {
+		rep.Notes = append(rep.Notes, "it takes all that it promises with "+flags)
+	}
 	var small *result
 	if at := slices.IndexFunc(of, func(f finding) bool { return f.at != nil && len(f.at.problems) > 0 }); at >= 0 {
 		small = s.simplest(of[at].Kind)

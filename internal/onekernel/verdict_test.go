@@ -82,6 +82,35 @@ func TestVerdictsWithoutFindings(t *testing.T) {
 	}
 }
 
+// TestLimitsNameTheirPromise: the flags with which a kernel promises no more than it takes, where
+// there are some.
+func TestLimitsNameTheirPromise(t *testing.T) {
+	empty := func(c *Case) bool { return c.smallest() == 0 }
+	for _, of := range []struct {
+		name    string
+		refused func(*Case) bool
+		want    string
+	}{
+		{"empty tensors", empty, "--no-empty"},
+		{"float16", func(c *Case) bool { return c.DType == tensor.F16 }, "--dtypes float32"},
+		{"both", func(c *Case) bool { return empty(c) || c.DType == tensor.F16 }, "--dtypes float32 --no-empty"},
+		{"NaN", func(c *Case) bool { return c.Regime == NonFinite }, "--no-nonfinite"},
+		{"what is not contiguous", func(c *Case) bool { return c.Layout != Contiguous }, "--layouts contiguous"},
+		{"wide rows", func(c *Case) bool { return c.Sizes["N"] > 1000 }, ""},
+		{"nothing", func(*Case) bool { return false }, ""},
+	} {
+		s := judged(t, 2*len(first))
+		for _, r := range s.outcomes {
+			if of.refused(r.Case) {
+				r.kernel = &backend.Outcome{Status: backend.Raised}
+			}
+		}
+		if got := s.promising(); got != of.want {
+			t.Errorf("%s: %q, want %q", of.name, got, of.want)
+		}
+	}
+}
+
 // TestEveryKindHasAVerdict: what the worker's watch says leads to the verdict that the
 // guide states for it.
 func TestEveryKindHasAVerdict(t *testing.T) {
