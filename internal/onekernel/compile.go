@@ -65,10 +65,10 @@ func (s *Session) compile(ctx context.Context) error {
 	return nil
 }
 
-// forget leaves out of that what a kernel launches in a call that is none: a block of no
-// elements, of which there is no mean, compiles nowhere.
-func (s *Session) forget(ctx context.Context, r *result) error {
-	if r.seen.Launches == 0 {
+// forget leaves out of that what a kernel launches in a call that is none, or in another dtype
+// than it promises: a block of no elements, of which there is no mean, compiles nowhere.
+func (s *Session) forget(ctx context.Context, seen observed) error {
+	if seen.Launches == 0 {
 		return nil
 	}
 	var none struct{}

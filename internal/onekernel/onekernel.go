@@ -649,7 +649,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	}
 	if beyond {
 		s.refuses = r.ref.Message
-		return nil, s.forget(ctx, r)
+		return nil, s.forget(ctx, r.seen)
 	}
 	s.maker.reduces(c, r.ref)
 	if s.task != nil {

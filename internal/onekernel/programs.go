@@ -170,13 +170,15 @@ const dear = 1. / 64
 // follow a later case that takes less.
 func (s *Session) warming(c *Case) ([]int, bool) {
 	switch {
-	case float64(c.work) <= dear*float64(s.mayWork()) || c.Index >= always-2:
+	case !s.dear(c) || c.Index >= always-2:
 		return twins(0), true
 	case c.Index == 0:
 		return nil, false
 	}
 	return twins(c.Index), false
 }
+
+func (s *Session) dear(c *Case) bool { return float64(c.work) > dear*float64(s.mayWork()) }
 
 // worked reports whether the interpreter has done a part of what it may.
 func (s *Session) worked(part float64) bool { return float64(s.work) > part*float64(s.mayWork()) }
