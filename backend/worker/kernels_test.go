@@ -59,6 +59,11 @@ func TestTritonCompiledWithoutGPU(t *testing.T) {
 	runKernels(t, "compiled.py", "triton")
 }
 
+// TestNativeCodeHasThreads: a call of what forks is made where two threads are awake.
+func TestNativeCodeHasThreads(t *testing.T) {
+	runKernels(t, "threads.py", "torch")
+}
+
 // runKernels runs a program of testdata/kernels with the sources of the worker, by each
 // Python here that has a module: the one that is found, and those of PLUMB_KERNELS_PYTHON.
 func runKernels(t *testing.T, program, module string) {

@@ -63,6 +63,7 @@ type Case struct {
 	again   bool    // in the memory of the case before
 	kept    Regime  // of the case of which it keeps elements
 	still   bool    // by the clock of the kernel's import
+	single  bool    // with one thread, whatever its sizes
 	eval    bool    // of a model, which is in training else
 	test    int     // of a task: whose arguments the case has
 	own     bool    // of a task: with all of them as they are

@@ -163,6 +163,7 @@ type observed struct {
 	Programs  int         `json:"programs"`     // of those of the last call, or that it had room for
 	Work      int         `json:"work"`         // of Triton's interpreter in the last call
 	All       int         `json:"all_programs"` // of those that its last launch has
+	Threads   bool        `json:"threads"`      // whether the call had several
 	Elements  int         `json:"elements"`     // that its operators gave
 }
 

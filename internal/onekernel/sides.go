@@ -37,7 +37,7 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	var seen observed
 	told := map[string]any{
 		"guard": s.guard(c), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
-		"cotangents": c.Cotangents, "work": s.allowance(c),
+		"cotangents": c.Cotangents, "work": s.allowance(c), "threads": !c.single && c.many(),
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -198,6 +198,29 @@ func (s *Session) clocked(ctx context.Context, r *result) (bool, error) {
 	v, err := s.judge.Judge(ctx, job, r.ref, o, s.asks)
 	return err == nil && v.Word == verdict.Aligned, err
 }
+
+// races reports whether a result that is wrong with two threads is right with one.
+func (s *Session) races(ctx context.Context, r *result) (bool, error) {
+	if !r.seen.Threads {
+		return false, nil
+	}
+	single := *r.Case
+	single.single, single.again = true, false
+	if refused, err := s.shape(ctx, &single); refused != nil || err != nil {
+		return false, err
+	}
+	job := backend.NewJob(r.program)
+	o, _, err := s.tryKernel(ctx, &single, job)
+	if err != nil || o.Status != backend.OK {
+		return false, err
+	}
+	v, err := s.judge.Judge(ctx, job, r.ref, o, s.asks)
+	return err == nil && v.Word == verdict.Aligned, err
+}
+
+// many reports whether a case is so large that a kernel of native code has two threads in it:
+// work that takes no longer than to wake them shows no race.
+func (c *Case) many() bool { return slices.Max(append(c.lengths(), 0)) > usualBlock }
 
 // all lists the tensors of results.
 func all(o *backend.Outcome) []*tensor.Tensor {

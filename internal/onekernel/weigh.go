@@ -131,6 +131,13 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
 		}
+		parallel, err := s.races(ctx, r)
+		if err != nil {
+			return err
+		}
+		if parallel {
+			say("race", "gives a wrong result where it has two threads, and a right one with one")
+		}
 		spoilt, err := s.spoils(ctx, r)
 		if err != nil {
 			return err

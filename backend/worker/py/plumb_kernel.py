@@ -24,6 +24,7 @@ from torch.overrides import resolve_name
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
+from plumb_threads import Threads
 from plumb_timing import Timing
 from plumb_watch import Watch, follow, mentions, recorded, threads_of, warm
 
@@ -31,6 +32,7 @@ SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
 EXAMPLES = 1 << 16  # elements of an example whose range is told
 COMPILERS = (b"numba", b"jax", b"triton", b"torch.compile", b"dynamo", b"helion", b"tilelang", b"taichi", b"cupy", b"jit")  # at work in a first call, or slow interpreters
+REPEATED = ("function", "operator", "library")  # forms that keep no state
 BETWEEN = 3  # calls before whose backward pass another call is made
 
 class Trial(plumb_torch.Run):
@@ -75,6 +77,7 @@ class Subject:
         self.kernel = None
         self.files = plumb_forms.places(SPEC)
         self.room, self.watch, self.timing = Room(), Watch(self.files[0] if self.files else ""), Timing(threads_of)
+        self.threads = Threads()
         self.cotangents = ""  # how they lie in memory
         self.timed = None  # the timed call whose result is that of the next one
         self.recording = True  # the operators of a reference's call, which takes as long again
@@ -97,6 +100,7 @@ class Subject:
                 self.kernel = plumb_forms.load(SPEC)
                 if ON_TRIAL:
                     tell_faults(self.room)
+                    self.threads.look()
             except Refusal as e:
                 return {"mistake": str(e)}
             except BaseException as e:
@@ -131,6 +135,7 @@ class Subject:
 
     def prepare(self, told):
         self.timed, self.cotangents = told.get("timed"), told.get("cotangents", "")
+        self.threads.many = told.get("threads", False) and SPEC["form"] in REPEATED
         self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False), told.get("work", 0))
         if self.kernel is not None:
@@ -140,7 +145,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "threads": self.threads.many and bool(self.threads.runtimes), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
 
     def record(self, told):
         self.recording = told
@@ -210,7 +215,7 @@ class Subject:
         if ON_TRIAL:
             self.last = args, kwargs
             try:
-                return self.watch.call(self.kernel, args, kwargs)
+                return self.watch.call(self.kernel, args, kwargs, self.threads.of(self.kernel))
             finally:
                 for text in self.room.spilt():
                     self.watch.note("memory", text)
@@ -223,7 +228,7 @@ class Subject:
     def call_between(self):
         """Calls a function with other values before the backward pass of a call, as two layers of one network
         do: what it keeps for that pass is to be of the call."""
-        if self.between >= BETWEEN or SPEC["form"] not in ("function", "operator"):
+        if self.between >= BETWEEN or SPEC["form"] not in REPEATED[:2]:
             return
         self.between += 1
         args, kwargs = self.last

@@ -342,7 +342,8 @@ class Watch:
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
         self.shares = [k for r in tensors(v) for k, t in enumerate(given) if overlap(r, t)]
 
-    def call(self, kernel, args, kwargs):
+    def call(self, kernel, args, kwargs, run=None):
+        run = run or kernel
         given = [t for a in (*args, *kwargs.values()) for t in tensors(a)]
         self.calls += 1
         threads = set(threads_of())
@@ -350,10 +351,10 @@ class Watch:
         try:
             if self.record:
                 del self.elsewhere[:]
-                v, operators, self.elements = recorded(lambda: kernel(*args, **kwargs))
+                v, operators, self.elements = recorded(lambda: run(*args, **kwargs))
                 self.operators = sorted({*operators, *work(self.elsewhere)})
             else:
-                v = kernel(*args, **kwargs)
+                v = run(*args, **kwargs)
         except BaseException as e:
             self.on = False
             self.note("raises", self.told(e))
