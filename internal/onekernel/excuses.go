@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/cmplx"
 	"slices"
+	"strings"
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
@@ -35,6 +36,7 @@ func init() { // one judges again by other choices
 		{"vanishes", (*Session).vanishes},
 		{"unchanged", func(_ *Session, r *result) bool { return r.unchanged() }},
 		{"equals", func(_ *Session, r *result) bool { return r.exchanged() }},
+		{"pooled", (*Session).pooled},
 		{"places", (*Session).displaced},
 		{"framework", (*Session).framework},
 	}
@@ -80,6 +82,20 @@ func (r *result) exchanged() bool {
 			}
 		}
 		return false
+	})
+}
+
+// pooled reports whether all that differs are gradients of a problem's model that takes the
+// largest of windows, of an image all of whose elements are equal: what is computed of it has
+// equal elements in each window, and a maximum by another operator spreads the gradient over them.
+func (s *Session) pooled(r *result) bool {
+	level := func(v Regime) bool { return v == ConstRows || v == ZeroRows }
+	pools := func(name string) bool { return strings.Contains(name, "max_pool") }
+	if s.cfg == nil || s.cfg.Kernel.Form != "problem" || !level(r.Regime) && !level(r.kept) || !slices.ContainsFunc(r.refSeen.Operators, pools) || slices.ContainsFunc(r.seen.Operators, pools) {
+		return false
+	}
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Where.Part != backend.PartGrad || d.Diff.Rule != compare.Distance
 	})
 }
 

@@ -70,6 +70,12 @@ func TestExcuses(t *testing.T) {
 		r.refSeen.Operators = []string{"aten::topk"}
 		return r
 	}
+	model := &Session{cfg: &Config{Kernel: Source{Form: "problem"}}}
+	pooled := func(of Regime, part backend.Part, by string) *result {
+		r := misalignedBy(compare.Distance, 1e6, part, of, vector(2, 2), vector(1, 0), vector(0.5, 0.5))
+		r.refSeen.Operators, r.seen.Operators = []string{"aten::convolution", "aten::max_pool2d_with_indices"}, []string{"aten::convolution", by}
+		return r
+	}
 	placed := func(calls string, x *tensor.Tensor, want, got []int) *result {
 		places := func(v []int) *tensor.Tensor {
 			t := tensor.New(tensor.I64, len(v))
@@ -274,6 +280,12 @@ func TestExcuses(t *testing.T) {
 		{"", "of that of 2.9", &Session{info: "torch 2.9.1"}, strided("aten::masked_select")},
 		{"", "of what is contiguous", old, unwritten(grad, "aten::masked_select", Transposed)},
 		{"", "of another operator's", old, strided("aten::mul")},
+
+		{"pooled", "the gradient of maxima over what is computed of equal elements", model, pooled(ConstRows, grad, "aten::amax")},
+		{"", "their values", model, pooled(ConstRows, value, "aten::amax")},
+		{"", "where elements are others", model, pooled(Usual, grad, "aten::amax")},
+		{"", "by the reference's own operator", model, pooled(ConstRows, grad, "aten::max_pool2d_with_indices")},
+		{"", "of a function's argument", rows, pooled(ConstRows, grad, "aten::amax")},
 
 		{"places", "another one of the two largest", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 1})},
 		{"", "the same one twice", rows, placed("aten::topk", vector(2, 3, 1, 3), []int{1, 3}, []int{3, 3})},
