@@ -530,13 +530,18 @@ func (s *Session) run(ctx context.Context) error {
 	return nil
 }
 
-// late reports whether the time for further calls is over at case i.
+// late reports whether the time for further calls is over at case i: half of it where many have
+// failed, or some of a model's.
 func (s *Session) late(i int) bool {
 	budget := s.cfg.Budget
 	if s.launches() {
 		budget -= compiling
 	}
-	return s.cfg.Budget > 0 && s.spent() > budget && (i >= always || s.maker.form != nil && s.failing() >= deadly)
+	model := s.maker.form != nil && s.failing() >= deadly
+	if model || s.failing() >= plenty {
+		budget /= 2
+	}
+	return s.cfg.Budget > 0 && s.spent() > budget && (i >= always || model)
 }
 
 // trial draws case i and runs it; nil where it is not judged. One of the first draws that the reference refuses in

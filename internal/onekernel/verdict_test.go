@@ -357,6 +357,23 @@ func TestWhatIsWrongEndsWithItsTime(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrongEndsInHalfItsTime: a function of which many calls are wrong, a model of which some are.
+func TestWhatIsWrongEndsInHalfItsTime(t *testing.T) {
+	for _, c := range []struct {
+		failing int
+		form    form
+		late    bool
+	}{{plenty, nil, true}, {plenty - 1, nil, false}, {deadly, &problem{}, true}, {deadly - 1, &problem{}, false}} {
+		s := &Session{cfg: &Config{Budget: 12 * time.Second, Own: func() time.Duration { return 7 * time.Second }}, kernel: &host{Worker: &worker.Worker{}}, reference: &host{Worker: &worker.Worker{}}, maker: &maker{form: c.form}}
+		for range c.failing {
+			s.outcomes = append(s.outcomes, &result{kernel: &backend.Outcome{Status: backend.OK}, problems: []finding{{Kind: "value"}}})
+		}
+		if s.late(always) != c.late {
+			t.Errorf("%d failing calls: %v", c.failing, !c.late)
+		}
+	}
+}
+
 // TestTextIsShort: what each program of a launch does is told for some of them, once.
 func TestTextIsShort(t *testing.T) {
 	r := &Report{Verdict: Unsafe, Kernel: "k.py::f", Against: "torch.exp"}

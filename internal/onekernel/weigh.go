@@ -638,10 +638,11 @@ func (s *Session) spent() time.Duration {
 	return spent
 }
 
-// shown is how many failing cases are enough to say when a kernel fails, and deadly how
-// many that end its process, which takes seconds to start.
+// shown is how many failing cases are enough to say when a kernel fails, plenty how many in half
+// the time, and deadly how many that end its process, which takes seconds to start.
 const (
 	shown  = 24
+	plenty = 8
 	deadly = 3
 )
 
