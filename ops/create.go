@@ -79,6 +79,7 @@ var createOps = slices.Concat([]*op.Def{
 		NotSplittable: createsAll,
 		Infer:         inferArange,
 		Tol:           stepsTol,
+		Errors:        arangeErrors,
 		Sample: func(s *op.Sampler) []any {
 			step := float64(1+s.Index(4)) * 0.25
 			start := float64(s.Index(5))
@@ -379,6 +380,21 @@ func runArange(c *op.Run) error {
 		}
 	}
 	return nil
+}
+
+// arangeErrors are those of start + i·step: none among whole numbers that the dtype has.
+func arangeErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
+	first, _, by := progression(r.Args)
+	start, step := first.Float(), by.Float()
+	e := tensor.New(tensor.F64, r.Out[0].Shape()...)
+	errs, whole := tensor.Data[float64](e), start == math.Trunc(start) && step == math.Trunc(step)
+	for i := range errs {
+		moved := math.Abs(float64(i) * step)
+		if y := math.Abs(start + float64(i)*step); !whole || r.Unit*max(y, moved, math.Abs(start)) > 1 {
+			errs[i] = math.Abs(start) + 2*moved + y
+		}
+	}
+	return exactOr(e, whole), true
 }
 
 var stepsTol = op.Tol{

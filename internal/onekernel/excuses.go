@@ -86,10 +86,10 @@ func (r *result) exchanged() bool {
 }
 
 // pooled reports whether all that differs are gradients of a problem's model that takes the
-// largest of windows, of an image all of whose elements are equal: what is computed of it has
-// equal elements in each window, and a maximum by another operator spreads the gradient over them.
+// largest of windows, of an image with equal elements: what is computed of it has equal ones in
+// a window too, and a maximum by another operator spreads the gradient over them.
 func (s *Session) pooled(r *result) bool {
-	level := func(v Regime) bool { return v == ConstRows || v == ZeroRows }
+	level := func(v Regime) bool { return v == ConstRows || v == ZeroRows || v == Ties || v == Zeros }
 	pools := func(name string) bool { return strings.Contains(name, "max_pool") }
 	if s.cfg == nil || s.cfg.Kernel.Form != "problem" || !level(r.Regime) && !level(r.kept) || !slices.ContainsFunc(r.refSeen.Operators, pools) || slices.ContainsFunc(r.seen.Operators, pools) {
 		return false

@@ -14,8 +14,8 @@ import (
 // follows from its formula, step by step, up to a few roundings (of an absolute value: four by its limit, none in truth).
 func TestErrorsAreThoseOfTheFormula(t *testing.T) {
 	for _, d := range ops.Table().Defs() {
-		if d.Errors == nil {
-			continue
+		if d.Errors == nil || d.Formula == nil {
+			continue // that has none is held by TestBoundsHold
 		}
 		compared := 0
 		for key := range uint64(60) {

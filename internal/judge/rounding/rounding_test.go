@@ -10,6 +10,7 @@ import (
 	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/nn"
+	"plumb/op"
 	"plumb/ops"
 	"plumb/program"
 	"plumb/tensor"
@@ -270,6 +271,33 @@ func TestSumsOfEqualTerms(t *testing.T) {
 			t.Errorf("%s: a sum in order is off by %v, the bound is %v", c.what, off, b.Unit*b.Error.Float(0))
 		} else if c.what == "equal" && off <= 2*math.Sqrt(n)*b.Unit*b.Value.Float(0) {
 			t.Errorf("a sum in order is off by %v, as if its roundings were independent", off)
+		}
+	}
+}
+
+// TestPositionsAreExact: whole numbers that a dtype has are, and what they decay by has bounds.
+func TestPositionsAreExact(t *testing.T) {
+	for _, c := range []struct {
+		args  []any
+		exact bool
+	}{
+		{[]any{5, op.Kw("dtype", tensor.F64)}, true},
+		{[]any{0, 9, 3, op.Kw("dtype", tensor.F64)}, true},
+		{[]any{0.0, 2.0, 0.5, op.Kw("dtype", tensor.F64)}, false},
+		{[]any{1 << 25, 1<<25 + 3, op.Kw("dtype", tensor.F64)}, false},
+	} {
+		s := newSession(ops.Table(), 0x1p-24)
+		var kwargs []op.Kwarg
+		args := c.args
+		if kw, ok := args[len(args)-1].(op.Kwarg); ok {
+			args, kwargs = args[:len(args)-1], append(kwargs, kw)
+		}
+		out, err := s.Apply("arange", args, kwargs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := s.of(out[0]); st.unknown || (st.err == nil) != c.exact {
+			t.Errorf("%v: %+v, want exact: %v", c.args, st, c.exact)
 		}
 	}
 }
