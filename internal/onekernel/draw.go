@@ -184,6 +184,9 @@ func (m *maker) dtype(i int) tensor.DType {
 		i++
 	}
 	if others := all[1:]; len(others) > 0 && i%2 == 0 {
+		if i == 2 && slices.Contains(others, tensor.F16) { // where a sum of large squares overflows
+			return tensor.F16
+		}
 		return others[i/2%len(others)]
 	}
 	return all[0]

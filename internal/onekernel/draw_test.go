@@ -385,3 +385,15 @@ func TestRowsOfALossAreLong(t *testing.T) {
 		t.Error("no more keys than a block has")
 	}
 }
+
+// TestLargeNumbersAreInFloat16: the first that are large, whose squares overflow there alone.
+func TestLargeNumbersAreInFloat16(t *testing.T) {
+	m := &maker{promises: Promises{DTypes: []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}}}
+	at := slices.IndexFunc(first, func(s step) bool { return s.regime == Large })
+	if got := m.dtype(at); got != tensor.F16 {
+		t.Errorf("draw %d, of large numbers, is in %s", at, got)
+	}
+	if m.promises.DTypes = m.promises.DTypes[:1]; m.dtype(at) != tensor.F32 {
+		t.Error("a dtype that is not promised")
+	}
+}

@@ -93,8 +93,9 @@ func TestForwardOnly(t *testing.T) {
 		c := s.outcomes[0].Case
 		c.Grad = true
 		r := &result{Case: c, kernel: outcome(of.requires, of.grad), ref: outcome(true, g), seen: of.seen}
-		if again, _ := s.gradients(t.Context(), c, r); again != of.forward {
-			t.Errorf("%s: run again without gradients: %v", of.name, again)
+		again, _ := s.gradients(t.Context(), c, r)
+		if s.detached != of.forward || c.Grad == of.forward || again != (of.forward && of.requires) {
+			t.Errorf("%s: without gradients: %v, run again: %v", of.name, s.detached, again)
 		}
 	}
 }
