@@ -461,25 +461,32 @@ func (p *problem) beyond(ctx context.Context, c *Case, ref *backend.Outcome) (bo
 	return false, nil
 }
 
-// stretched reports whether a case that misaligns is one that a problem takes by accident: with
-// a size of 1, of its state alone, that it does not take at 2, as a mask for one position is
-// broadcast to all of them.
+// stretched reports whether a case that misaligns, or is refused, is one that a problem takes by
+// accident: with a size of 1, of its state alone, that it does not take at 2, as a mask for one
+// position is broadcast to all of them, or as odd, where halves of it are no more alike.
 func (s *Session) stretched(ctx context.Context, r *result) bool {
 	p, of := s.maker.form.(*problem)
-	if !of || r.verdict.Word != verdict.Misaligned {
+	if !of {
+		return false
+	}
+	other := 2
+	switch {
+	case r.kernel.Status == backend.Raised:
+		other = 5
+	case r.verdict.Word != verdict.Misaligned:
 		return false
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.given)) {
 		if r.Sizes[name] != 1 || p.given[name] == 1 {
 			continue
 		}
-		two := *r.Case
-		two.Sizes = maps.Clone(r.Sizes)
-		two.Sizes[name] = 2
-		if s.maker.rewrite(&two) != nil || !p.alike(two.program, r.program) {
+		larger := *r.Case
+		larger.Sizes = maps.Clone(r.Sizes)
+		larger.Sizes[name] = other
+		if s.maker.rewrite(&larger) != nil || !p.alike(larger.program, r.program) {
 			continue // it makes no such model, which is no broadcast; or it is a size of what it is given
 		}
-		if ref, _, err := s.tryReference(ctx, backend.NewJob(two.program)); err == nil && ref.Status == backend.Raised {
+		if ref, _, err := s.tryReference(ctx, backend.NewJob(larger.program)); err == nil && ref.Status == backend.Raised {
 			return true
 		}
 	}

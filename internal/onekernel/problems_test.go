@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"plumb/backend"
+	"plumb/backend/worker"
 	"plumb/internal/draw/choice"
 )
 
@@ -148,5 +151,45 @@ func TestLoopsOfModels(t *testing.T) {
 		if got := p.computes(c.r); got != c.want {
 			t.Errorf("call %d computes %d, want %d", c.r.Index, got, c.want)
 		}
+	}
+}
+
+// TestOddSizesThatAreBroadcast: halves of a size of 1 are of 1 and 0 elements, which the reference
+// broadcasts by accident: to refuse it is no limit.
+func TestOddSizesThatAreBroadcast(t *testing.T) {
+	if _, _, err := worker.FindPython(""); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	write := func(name, class, body string) string {
+		path := filepath.Join(dir, name)
+		text := "import torch\nimport torch.nn as nn\n\nclass " + class + `(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.l = nn.Linear(4, dim)
+
+    def forward(self, x):
+        y = self.l(x)
+` + body + `
+
+batch = 4
+dim = 8
+
+def get_inputs():
+    return [torch.randn(batch, 4)]
+
+def get_init_inputs():
+    return [dim]
+`
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	against := write("problem.py", "Model", "        a, b = y[:, 0::2], y[:, 1::2]\n        return (a * 2 - b * a).sum(-1)")
+	kernel := write("solution.py", "ModelNew", "        y = y.view(x.shape[0], -1, 2)\n        return (y[..., 0] * (2 - y[..., 1])).sum(-1)")
+	r := report(t, Options{Kernel: kernel, Against: against, Seed: 1, Cases: 6, Sizes: []string{"dim=1..2"}}.Filled())
+	if r.Verdict != Right {
+		t.Errorf("%s: %v", r.Verdict, r.Reasons)
 	}
 }
