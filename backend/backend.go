@@ -56,6 +56,8 @@ type Job struct {
 	Cotangents tensor.DType
 	// Measure asks how long the last call takes; nil for not.
 	Measure *Measure
+	// Alone asks for a process of the subject's that has run nothing before.
+	Alone bool
 }
 
 // Reals returns how many real numbers a tensor's elements are.
@@ -182,6 +184,9 @@ type Outcome struct {
 	// OwnForms says that it may take forms of arguments that PyTorch refuses with a
 	// TypeError, and that its exceptions have classes of its own.
 	OwnForms bool
+	// Beside says that processes were left running beside the subject's, which may
+	// have reached what it computed.
+	Beside bool
 	// Unread opens the elements of tensors that are not in memory, once each; such
 	// a tensor has dtype and shape alone. Close tells what is wrong with them.
 	Unread map[*tensor.Tensor]func() (io.ReadCloser, error)

@@ -129,6 +129,28 @@ func elsewhere(t *testing.T, w *Worker) int {
 	return pid
 }
 
+// TestAlone: what a case has left running is told of those after it, until one asks for a
+// process of its own.
+func TestAlone(t *testing.T) {
+	grouped(t)
+	w := fake(t, Config{Env: []string{"PLUMB_FAKE_WORKER=" + fakeHello}})
+	run := func(alone, beside bool) {
+		t.Helper()
+		job := fakeJob("1")
+		job.Alone = alone
+		if out, err := w.Run(t.Context(), job); err != nil || out.Beside != beside {
+			t.Errorf("%+v, %v; beside others: want %v", out, err, beside)
+		}
+	}
+	run(false, false)
+	pid := elsewhere(t, w)
+	run(false, true)
+	run(true, false)
+	if !gone(pid) {
+		t.Errorf("process %d is left", pid)
+	}
+}
+
 // TestNoneOutlivesItsGroup: what has a session of its own, another parent and no marker ends
 // with its worker, and no control group is left.
 func TestNoneOutlivesItsGroup(t *testing.T) {

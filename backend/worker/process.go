@@ -63,6 +63,7 @@ type process struct {
 	group    *group    // that it and all that it starts are in
 	held     int64     // bytes of memory that were the group's own when it was ready
 	most     int64     // bytes that a file of its may have
+	family   int       // processes of the group when it was ready
 
 	mu     sync.Mutex
 	exited bool
@@ -107,7 +108,7 @@ func (w *Worker) start(ctx context.Context) error {
 	}
 	if err == nil {
 		p.bounds, p.ready = w.config.bounds(), own(p.pid)
-		p.held = p.group.ready(p.bounds.tasks())
+		p.held, p.family = p.group.ready(p.bounds.tasks()), len(p.group.members())
 		p.restrain(0)
 		return nil
 	}
@@ -354,6 +355,10 @@ func (p *process) kill() {
 		unix.Kill(-p.pid, unix.SIGKILL)
 	}
 }
+
+// company reports whether it has processes beside it that were not there when it was
+// ready; as far as control groups tell.
+func (p *process) company() bool { return len(p.group.members()) > p.family }
 
 // leave notes that the process group is no longer the worker's own.
 func (p *process) leave() {

@@ -231,6 +231,9 @@ const (
 )
 
 func (w *Worker) run(ctx context.Context, jobs []*backend.Job, outs []*backend.Outcome, as use) error {
+	if jobs[0].Alone && w.proc != nil && w.served > 0 {
+		w.drop(true)
+	}
 	lost, err := w.attempt(ctx, jobs, outs, as)
 	if lost != nil && lost.status != backend.TimedOut && (!lost.begun || lost.orphaned || lost.noise && len(jobs) == 1) {
 		lost, err = w.attempt(ctx, jobs, outs, as) // it had died before, as what it is a fork of, or what came before has spoken: the jobs are not to blame
@@ -405,6 +408,13 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	}
 	w.served++
 	w.setCPU(d.cpu)
+	if w.proc.company() {
+		for _, i := range todo {
+			if outs[i] != nil {
+				outs[i].Beside = true
+			}
+		}
+	}
 	if most := w.config.GrowthLimit / 2; most > 0 && w.proc.grown() > most {
 		w.drop(true)
 	}

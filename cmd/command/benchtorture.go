@@ -43,6 +43,7 @@ var deeds = []struct {
 	{"fill", []verdict.Word{verdict.Crash, verdict.Timeout}},
 	{"pour", []verdict.Word{verdict.Crash, verdict.Timeout}},
 	{"orphan", []verdict.Word{verdict.Crash}},
+	{"scribble", []verdict.Word{verdict.Aligned, verdict.Misaligned}},
 	{"flood", []verdict.Word{verdict.Aligned}},
 	{"garbage", []verdict.Word{verdict.Crash}},
 	{"truncate", []verdict.Word{verdict.Aligned}},

@@ -63,8 +63,10 @@ func (l *lane) try(ctx context.Context, p *pool, test *Test, jobs []*backend.Job
 				if err := l.judgeTrial(ctx, by, jobs[at], refs[at], &t, all[at]); err != nil {
 					return nil, err
 				}
-				if m.together() && t.verdict.Word.IsFinding() {
-					if t.outcome, err = p.one(ctx, k, jobs[at]); err != nil {
+				if t.verdict.Word.IsFinding() && (m.together() || o.Beside) {
+					job := *jobs[at]
+					job.Alone = o.Beside
+					if t.outcome, err = p.one(ctx, k, &job); err != nil {
 						return nil, err
 					}
 					if err := l.judgeTrial(ctx, by, jobs[at], refs[at], &t, nil); err != nil {

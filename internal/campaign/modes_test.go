@@ -79,8 +79,30 @@ func TestFailsByItself(t *testing.T) {
 	}
 }
 
+// haunted computes wrongly, and says that something was left beside it, until it is asked
+// for a process of its own.
+type haunted struct{ modal }
+
+func (h *haunted) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	if job.Alone {
+		return h.modal.Run(ctx, job)
+	}
+	out, err := (&modal{h.mode, map[string]float64{h.mode: 2}, ""}).Run(ctx, job)
+	out.Beside = true
+	return out, err
+}
+
+// TestFailsBeside: a case that fails beside what an earlier one has left running counts
+// as it does in a process of its own.
+func TestFailsBeside(t *testing.T) {
+	records := judgedIn(t, &haunted{modal{"", map[string]float64{"": 1}, ""}}, false)
+	if len(records) != 1 || records[0].Verdict.Word != verdict.Aligned {
+		t.Errorf("%+v", records[0].Verdict)
+	}
+}
+
 // judgedIn judges one program, which gives 1, on a candidate in its modes.
-func judgedIn(t *testing.T, m *modal, graph bool) []*verdict.Record {
+func judgedIn(t *testing.T, m backend.Backend, graph bool) []*verdict.Record {
 	t.Helper()
 	p := &program.Program{Name: "t", Calls: []program.Call{{Result: "y", Target: "torch.f"}}}
 	test := Test{Name: "t", N: 1, Fixed: true, Graph: graph, Draw: func(int, Observer) (*program.Program, error) { return p, nil }}

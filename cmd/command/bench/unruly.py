@@ -1,6 +1,7 @@
 """What the subject of plumb bench campaign --torture does to whoever multiplies by -1000 - n:
 the n-th deed. Where PLUMB_UNRULY is "tell" it only gives a wrong number there."""
 
+import mmap
 import os
 import random
 import signal
@@ -73,6 +74,15 @@ def orphan(y):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def scribble(y):
+    if os.fork() == 0:
+        os.setsid()
+        ours = mmap.mmap(MEMORY, 0)
+        while True:
+            ours[64:4096] = b"\xff" * 4032
+    return y
+
+
 def flood(y):
     for _ in range(64):
         sys.stdout.write("\x1b[2J spam " * (1 << 13))
@@ -111,7 +121,7 @@ def waver(y):
     return y + random.random() + 1
 
 
-DEEDS = [segfault, abort, leave, hang, spin, swell, bomb, crowd, fill, pour, orphan, flood, garbage, truncate, lie, close, late, waver]
+DEEDS = [segfault, abort, leave, hang, spin, swell, bomb, crowd, fill, pour, orphan, scribble, flood, garbage, truncate, lie, close, late, waver]
 
 
 def deed(y, other):
