@@ -52,7 +52,7 @@ var pythonAttrs = map[string]bool{
 	"join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 	"pytorch": true, "oneflow": true, "type": true, "name": true,
-	"flatten": true, "max": true, "mean": true, "min": true, "ndim": true, "ravel": true, "reshape": true, "shape": true, "size": true, "squeeze": true, "sum": true,
+	"flatten": true, "max": true, "mean": true, "min": true, "ndim": true, "numel": true, "ravel": true, "reshape": true, "shape": true, "size": true, "squeeze": true, "sum": true,
 }
 
 // ignoredCall is a function without effect.
@@ -236,6 +236,16 @@ func deleteItem(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	if _, ok, err := special(t, a[0], "__delitem__", a[1]); ok || err != nil {
 		return starlark.None, err
+	}
+	if o, err := containerOf(a[0]); o != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		i, err := o.place(a[1])
+		if err != nil {
+			return nil, err
+		}
+		return starlark.None, o.removePart(i)
 	}
 	return nil, fmt.Errorf("%s has no items to delete", article(a[0].Type()))
 }

@@ -232,7 +232,7 @@ func (c *pending) classify(out, recv *symbol) {
 		}
 		return
 	case c.target == "Module.__call__":
-		if !recv.tupled {
+		if out.tupled = recv.tupled; !out.tupled {
 			out.kind = kindTensor
 		}
 		return
@@ -269,7 +269,10 @@ func (c *pending) held() []named {
 	}
 	parts := c.args
 	if len(parts) == 1 {
-		if list, ok := parts[0].(program.List); ok {
+		switch list := parts[0].(type) {
+		case program.List:
+			parts = list
+		case program.Tuple:
 			parts = list
 		}
 	}

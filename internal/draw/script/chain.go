@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -273,22 +274,24 @@ func (p *prepasser) unpack(toks []token) *scanError {
 }
 
 // chainedAssignment keeps the order of Python: the value, then the targets
-// from left to right. The first target is the name that calls are given.
+// from left to right. The first target, where it is a name, is the one that calls are given.
 func (p *prepasser) chainedAssignment(toks []token, targets []span, last int) *scanError {
 	first := p.src[toks[targets[0].from].start:toks[targets[0].to-1].end]
+	rest, others, head := "", targets[1:], targets[0].to // head: where the text of one assignment begins
+	equals := "="
 	if targets[0].to-targets[0].from != 1 || toks[0].kind != tokName {
-		return lacks(toks[0], "a = b = c with another first target than a name is not supported in test files")
+		first, others, head = fmt.Sprintf("__chained_%d", toks[0].start), targets, targets[0].from
+		equals = first + " ="
 	}
-	rest := ""
-	for _, t := range targets[1:] {
+	for _, t := range others {
 		text := p.src[toks[t.from].start:toks[t.to-1].end]
 		if strings.ContainsAny(text, "*\n@") || strings.Contains(text, "...") || hasFString(toks[t.from:t.to]) || strings.Contains(text, ":") && strings.Contains(text, ",") {
 			return lacks(toks[t.from], "this target in a = b = c is not supported in test files")
 		}
 		rest += "; " + text + " = " + first
 	}
-	p.replace(toks[targets[0].to].start, toks[last].end, "=")
-	for i := targets[0].to; i < last; i++ {
+	p.replace(toks[head].start, toks[last].end, equals)
+	for i := head; i < last; i++ {
 		p.done[toks[i].start] = true
 	}
 	p.put(toks[len(toks)-1].end, -1, rest)

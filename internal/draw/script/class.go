@@ -25,6 +25,7 @@ type class struct {
 	names     []string                  // that its body assigns or annotates
 	data      bool                      // it is a dataclass
 	members   []starlark.Value          // of an enumeration
+	keywords  []starlark.Tuple          // of its statement
 }
 
 // inherited is what an instance inherits from a class that no file defines.
@@ -404,10 +405,10 @@ func bodiesOf(t *starlark.Thread) *bodies {
 }
 
 // beginClass is the condition of the if statement that a class became.
-func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	b := bodiesOf(t)
 	name := string(args[0].(starlark.String))
-	c := &class{name: name, attrs: map[string]starlark.Value{}, outer: b.class, inherited: plainClass{}}
+	c := &class{name: name, attrs: map[string]starlark.Value{}, outer: b.class, inherited: plainClass{}, keywords: kwargs}
 	c.isTest = len(args) == 1 && strings.HasPrefix(name, "Test") // as pytest has it
 	var bases []*class
 	for _, v := range args[1:] {
@@ -423,9 +424,11 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 				c.lacks = v.lacks
 			}
 		case foreign:
+			v = foreign(strings.TrimSuffix(string(v), "[…]")) // such as Generic[T]
 			if strings.HasSuffix(string(v), ".TestCase") || v == "TestCase" {
 				c.isTest = true
-			} else if n := foreignBases[v]; n != nil {
+			} else if n := foreignBases[v]; n == (plainClass{}) && c.base != nil { // beside a base that is more
+			} else if n != nil {
 				c.inherited, c.base = n, v
 			} else {
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, v)
@@ -463,6 +466,12 @@ func endClass(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
 	b := bodiesOf(t)
 	c := b.class
 	b.class = c.outer
+	if init, ok := found(c.order[1:], "__init_subclass__").(starlark.Callable); ok {
+		keywords := slices.DeleteFunc(c.keywords, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String("metaclass")) })
+		if _, err := starlark.Call(t, init, starlark.Tuple{c}, keywords); err != nil {
+			return nil, err
+		}
+	}
 	return c.finished(t)
 }
 
@@ -547,6 +556,9 @@ func (o *object) Get(k starlark.Value) (starlark.Value, bool, error) {
 // SetKey is o[k] = v.
 func (o *object) SetKey(k, v starlark.Value) error {
 	_, ok, err := special(o.thread, o, "__setitem__", k, v)
+	if !ok && isContainer(o) {
+		return o.setPart(k, v)
+	}
 	if !ok && isModule(o) {
 		return o.SetField(str(k), v)
 	}

@@ -14,6 +14,9 @@ func (s *symbol) copyModule(memo map[starlark.Value]starlark.Value) (starlark.Va
 	d := s.d
 	made := *d.callOf(s.ref)
 	refs := map[program.Ref]program.Ref{}
+	if s.hosted != nil {
+		return copyPart(s.hosted, memo)
+	}
 	for _, c := range s.children {
 		child, err := copyPart(c.value, memo)
 		if err != nil {

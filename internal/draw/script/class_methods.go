@@ -90,12 +90,12 @@ func (d *draw) within(f func() error) error {
 }
 
 func stateDict(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
-	params, buffers, err := entries(m)
+	all, err := saved(m)
 	if err != nil {
 		return nil, err
 	}
-	out := starlark.NewDict(len(params))
-	for _, e := range append(params, buffers...) {
+	out := starlark.NewDict(len(all))
+	for _, e := range all {
 		v, err := d.apply("Tensor.detach", e.value)
 		if err != nil {
 			return nil, err
@@ -112,12 +112,12 @@ func loadStateDict(d *draw, m starlark.Value, a arguments) (starlark.Value, erro
 	if !ok {
 		return nil, fmt.Errorf("load_state_dict takes a dict")
 	}
-	params, buffers, err := entries(m)
+	all, err := saved(m)
 	if err != nil {
 		return nil, err
 	}
 	return starlark.None, d.within(func() error {
-		for _, e := range append(params, buffers...) {
+		for _, e := range all {
 			v, found, err := from.Get(starlark.String(e.name))
 			if err != nil || !found {
 				return fmt.Errorf("Error(s) in loading state_dict: missing key %s", e.name)
@@ -199,6 +199,9 @@ func registerBuffer(_ *draw, m starlark.Value, a arguments) (starlark.Value, err
 		return nil, fmt.Errorf("register_buffer takes a name and a tensor")
 	}
 	stateOf(o).buffers[name] = true
+	if persistent := a.get("persistent"); persistent != nil && !bool(persistent.Truth()) {
+		stateOf(o).pass(name)
+	}
 	return starlark.None, o.SetField(name, a.get("tensor"))
 }
 

@@ -18,6 +18,7 @@ type moduleClass struct{ of path }
 type moduleState struct {
 	training bool
 	buffers  map[string]bool // which of the fields are
+	passing  map[string]bool // which of these no state_dict has
 	base     *symbol         // the module of torch.nn that it extends; nil for none
 	hooks    hooks
 }
@@ -88,12 +89,15 @@ func (p path) hosted(t *starlark.Thread, args starlark.Tuple) (starlark.Value, e
 	if !slices.Contains(containerPaths, p) || !drawing {
 		return nil, nil
 	}
-	o := &object{class: &class{name: string(p[len("torch.nn."):]), base: p, inherited: moduleClass{p}}, fields: map[string]starlark.Value{}, thread: t}
-	o.class.order = []*class{o.class}
+	o := containerObject(t, p)
 	if err := o.class.inherited.init(t, o, args, nil); err != nil {
 		return nil, err
 	}
-	recorded := len(o.names) > 0 && !slices.ContainsFunc(args, func(v starlark.Value) bool { _, dict := v.(*starlark.Dict); return dict })
+	recorded := len(o.names) > 0 && !slices.ContainsFunc(args, func(v starlark.Value) bool {
+		_, dict := v.(*starlark.Dict)
+		_, once := v.(*iterator)
+		return dict || once
+	})
 	for _, n := range o.names {
 		_, inProgram := o.fields[n].(*symbol)
 		_, lazy := o.fields[n].(*generator)
@@ -176,6 +180,9 @@ func isParam(v starlark.Value) bool {
 // own returns a module's own parameters and buffers, and its children.
 func own(m starlark.Value) (params, buffers, children []named, err error) {
 	if s, ok := m.(*symbol); ok {
+		if s.hosted != nil {
+			return nil, nil, s.hosted.children(), nil
+		}
 		if s.children != nil {
 			return nil, nil, s.children, nil
 		}
@@ -238,28 +245,55 @@ func dotted(prefix, name string) string {
 // entries lists the parameters and the buffers of a module and all below it,
 // each once.
 func entries(m starlark.Value) (params, buffers []named, err error) {
+	err = eachOwn(m, func(_ starlark.Value, p, b []named) {
+		params, buffers = append(params, p...), append(buffers, b...)
+	})
+	return params, buffers, err
+}
+
+// saved lists what a state_dict has, in its order.
+func saved(m starlark.Value) (all []named, err error) {
+	return all, eachOwn(m, func(of starlark.Value, p, b []named) {
+		if o, ok := of.(*object); ok {
+			b = slices.DeleteFunc(b, func(e named) bool { return stateOf(o).passing[e.name[strings.LastIndexByte(e.name, '.')+1:]] })
+		}
+		all = append(append(all, p...), b...)
+	})
+}
+
+// eachOwn hands on the parameters and the buffers of a module and of all below it, each
+// once, under their dotted names.
+func eachOwn(m starlark.Value, f func(of starlark.Value, params, buffers []named)) error {
 	all, err := modules(m)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	seen := map[starlark.Value]bool{}
-	add := func(to *[]named, prefix string, found []named) {
+	under := func(prefix string, found []named) (out []named) {
 		for _, e := range found {
 			if !seen[e.value] {
 				seen[e.value] = true
-				*to = append(*to, named{dotted(prefix, e.name), e.value})
+				out = append(out, named{dotted(prefix, e.name), e.value})
 			}
 		}
+		return out
 	}
 	for _, part := range all {
 		p, b, _, err := own(part.value)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		add(&params, part.name, p)
-		add(&buffers, part.name, b)
+		f(part.value, under(part.name, p), under(part.name, b))
 	}
-	return params, buffers, nil
+	return nil
+}
+
+// pass has a buffer be none of a state_dict.
+func (s *moduleState) pass(buffer string) {
+	if s.passing == nil {
+		s.passing = map[string]bool{}
+	}
+	s.passing[buffer] = true
 }
 
 // listed are the parameters and buffers of a module of the program, whose
@@ -380,35 +414,6 @@ func (p path) hostedAnyway(t *starlark.Thread, args starlark.Tuple) (starlark.Va
 		return starlark.Call(t, p, args, nil)
 	}
 	return v, err
-}
-
-// containerFunctions are the methods of containers.
-var containerFunctions map[string]func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error)
-
-func init() {
-	containerFunctions = map[string]func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error){
-		"append": func(_ *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error) {
-			if len(a) != 1 || !isModule(a[0]) {
-				return nil, fmt.Errorf("append takes a module")
-			}
-			return o, o.SetField(strconv.Itoa(len(o.names)), a[0])
-		},
-		"extend": func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error) {
-			return o, o.contain(t, a)
-		},
-		"update": func(t *starlark.Thread, o *object, a starlark.Tuple) (starlark.Value, error) {
-			return starlark.None, o.contain(t, a)
-		},
-		"keys": func(_ *starlark.Thread, o *object, _ starlark.Tuple) (starlark.Value, error) {
-			return listOf(o.children(), func(c named) starlark.Value { return starlark.String(c.name) }), nil
-		},
-		"values": func(_ *starlark.Thread, o *object, _ starlark.Tuple) (starlark.Value, error) {
-			return listOf(o.children(), func(c named) starlark.Value { return c.value }), nil
-		},
-		"items": func(_ *starlark.Thread, o *object, _ starlark.Tuple) (starlark.Value, error) {
-			return listOf(o.children(), pairOf), nil
-		},
-	}
 }
 
 func pairOf(c named) starlark.Value { return starlark.Tuple{starlark.String(c.name), c.value} }

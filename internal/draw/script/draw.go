@@ -498,6 +498,9 @@ func (s *symbol) elements() ([]starlark.Value, error) {
 		}
 		n = shape[0]
 	case kindModule, kindPlain:
+		if s.hosted != nil {
+			return s.hosted.iterate(s.d.thread)
+		}
 		if s.children != nil {
 			vs, _ := sequence(listOf(s.children, func(c named) starlark.Value { return c.value }))
 			return vs, nil

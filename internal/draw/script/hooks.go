@@ -17,7 +17,7 @@ var torchCalls = map[path]struct {
 	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
 	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},
-	"torch.autograd.gradcheck":       {name: "gradcheck"},
+	"torch.autograd.gradcheck": {name: "gradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
 	"torch.ctc_loss":                 {name: "ctc_loss"},
 	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's
@@ -116,7 +116,7 @@ func registerHook(before bool) func(*draw, starlark.Value, arguments) (starlark.
 // hookedInside reports whether a module that the subject calls itself, as part
 // of a container, has hooks that would not run.
 func (s *symbol) hookedInside() bool {
-	return slices.ContainsFunc(s.children, func(c named) bool {
+	return s.hosted == nil && slices.ContainsFunc(s.children, func(c named) bool {
 		inner, ok := c.value.(*symbol)
 		return ok && (len(inner.hooks.list) > 0 || inner.hookedInside())
 	})

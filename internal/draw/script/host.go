@@ -155,6 +155,8 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return newScope(t, string(p), args, kwargs)
 	}
 	switch p {
+	case "torch.inference_mode":
+		return newScope(t, "torch.no_grad", nil, nil)
 	case "torch.manual_seed":
 		return starlark.None, reseed(t, args)
 	case "torch.device":

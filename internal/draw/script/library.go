@@ -446,6 +446,9 @@ func (s *symbol) length() (starlark.Value, error) {
 	if kind == kindTuple {
 		return starlark.MakeInt(len(s.names)), nil
 	}
+	if s.hosted != nil {
+		return starlark.MakeInt(len(s.hosted.children())), nil
+	}
 	if s.children != nil {
 		return starlark.MakeInt(len(s.children)), nil
 	}

@@ -242,11 +242,11 @@ func (l *lowerer) handled(body []syntax.Stmt, handlers []*syntax.IfStmt, other *
 }
 
 // expecting lowers a with statement one of whose contexts expects an
-// exception; nil for others.
+// exception, or lets it pass; nil for others.
 func (l *lowerer) expecting(s *syntax.IfStmt) []syntax.Stmt {
 	args := s.Cond.(*syntax.CallExpr).Args
 	for i := 0; i+1 < len(args); i += 2 {
-		if !expectsException(args[i+1]) {
+		if !expectsException(args[i+1]) && calledName(args[i+1]) != "suppress" {
 			continue
 		}
 		p := s.If
@@ -270,18 +270,21 @@ func (l *lowerer) expecting(s *syntax.IfStmt) []syntax.Stmt {
 }
 
 func expectsException(e syntax.Expr) bool {
-	c, ok := e.(*syntax.CallExpr)
-	if !ok {
-		return false
-	}
-	name := ""
-	switch fn := c.Fn.(type) {
-	case *syntax.Ident:
-		name = fn.Name
-	case *syntax.DotExpr:
-		name = fn.Name.Name
-	}
+	name := calledName(e)
 	return name == "raises" || strings.HasPrefix(name, "assertRaises")
+}
+
+// calledName is the last part of the name that a call calls.
+func calledName(e syntax.Expr) string {
+	if c, ok := e.(*syntax.CallExpr); ok {
+		switch fn := c.Fn.(type) {
+		case *syntax.Ident:
+			return fn.Name
+		case *syntax.DotExpr:
+			return fn.Name.Name
+		}
+	}
+	return ""
 }
 
 // endings counts, by the line of the function, the blocks and calls that expect

@@ -288,8 +288,22 @@ func listAttr(l *starlark.List, name string) starlark.Value {
 	return nil
 }
 
-// sequenceAttr are count and index, which Starlark's tuples lack.
+// sequenceAttr are count and index, which Starlark's tuples lack, and the number of
+// elements of a size, which is a tuple here.
 func sequenceAttr(x starlark.Value, name string) starlark.Value {
+	if size, ok := x.(starlark.Tuple); ok && name == "numel" {
+		return method(name, func(starlark.Tuple) (starlark.Value, error) {
+			n := starlark.MakeInt(1)
+			for _, v := range size {
+				dim, ok := v.(starlark.Int)
+				if !ok {
+					return nil, fmt.Errorf("numel is of a size, not of %s", repr(size, 0))
+				}
+				n = n.Mul(dim)
+			}
+			return n, nil
+		})
+	}
 	if name != "count" && name != "index" {
 		return nil
 	}

@@ -392,14 +392,8 @@ func junction(t *starlark.Thread, a starlark.Tuple, on bool) (starlark.Value, er
 // getslice is x[lo:hi:step].
 func getslice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
-	case *symbol:
-		v, _, err := x.Get(&slice{lo, hi, step})
-		return v, err
-	case *attr:
-		v, _, err := x.Get(&slice{lo, hi, step})
-		return v, err
-	case *array:
-		v, _, err := x.Get(&slice{lo, hi, step})
+	case *symbol, *attr, *array, *object:
+		v, _, err := x.(starlark.Mapping).Get(&slice{lo, hi, step})
 		return v, err
 	case foreign:
 		return nil, x.unavailable()
@@ -413,6 +407,34 @@ func getslice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 		return nil, err
 	}
 	return seq.Slice(start, stop, stride), nil
+}
+
+// AttrNames lists what a slice has.
+func (s *slice) AttrNames() []string { return []string{"start", "stop", "step", "indices"} }
+
+// Attr returns a part of a slice, or indices, which is its bounds in a sequence.
+func (s *slice) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "start":
+		return s.start, nil
+	case "stop":
+		return s.stop, nil
+	case "step":
+		return s.step, nil
+	case "indices":
+		return method(name, func(a starlark.Tuple) (starlark.Value, error) {
+			if len(a) != 1 {
+				return nil, fmt.Errorf("indices takes a length")
+			}
+			n, err := starlark.AsInt32(a[0])
+			if err != nil {
+				return nil, err
+			}
+			start, stop, step, err := sliceBounds(s.start, s.stop, s.step, n)
+			return intTuple([]int{start, stop, step}), err
+		}), nil
+	}
+	return nil, nil
 }
 
 // sliceBounds resolves the parts of a slice of n elements as Python does.

@@ -19,6 +19,7 @@ func init() {
 type manager struct {
 	scope  *program.Scope // nil for what concerns the test alone
 	raises *expectation   // the block must be refused by the reference; nil for others
+	passes starlark.Tuple // the exceptions with which the block may end; nil for others
 	// enter and exit are what the context does itself; nil for nothing.
 	enter, exit func(t *starlark.Thread) (starlark.Value, error)
 }
@@ -240,6 +241,11 @@ func assertRaises(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	})
 	_, err = d.expect(t, call, m)
 	return starlark.None, err
+}
+
+// suppress is contextlib.suppress.
+func suppress(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	return &manager{passes: append(starlark.Tuple{}, a...)}, nil
 }
 
 // subTest is a context without effect.

@@ -33,7 +33,7 @@ func init() {
 		"os":       &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,
 		"sys":        &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
 		"warnings":   &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn"), "catch_warnings": starlark.NewBuiltin("catch_warnings", catchWarnings)}},
-		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": builtin("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest)}},
+		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": builtin("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest), "suppress": builtin("suppress", suppress)}},
 		"packaging":  &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
 		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.linalg": numpyLinalg, "scipy.special": scipySpecial, "scipy": &library{name: "scipy", names: starlark.StringDict{"special": scipySpecial}}, "numpy.testing": numpyTesting,
 	}
@@ -109,7 +109,7 @@ func mathNames() starlark.StringDict {
 	}
 	for name, f := range map[string]func(float64) float64{
 		"sqrt": math.Sqrt, "exp": math.Exp, "expm1": math.Expm1, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "sin": math.Sin, "cos": math.Cos, "tan": math.Tan,
-		"asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "fabs": math.Abs, "erf": math.Erf, "erfc": math.Erfc, "gamma": math.Gamma,
+		"asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "fabs": math.Abs, "erf": math.Erf, "erfc": math.Erfc, "gamma": math.Gamma, "lgamma": func(x float64) float64 { v, _ := math.Lgamma(x); return v },
 		"degrees": func(x float64) float64 { return float64(x * (180 / math.Pi)) }, "radians": func(x float64) float64 { return float64(x * (math.Pi / 180)) },
 	} {
 		m[name] = realFunc(name, f)

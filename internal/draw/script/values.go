@@ -289,7 +289,7 @@ type symbol struct {
 	names  []string
 	elems  []starlark.Value
 	list   bool   // a list of tensors whose length is not known yet
-	tupled bool   // of a module: a call may give a tuple
+	tupled bool   // of a module: a call may give a tuple; of what it gives: it may be one
 	made   string // of a module: the class; of a parameter too
 	// children are the modules that a container is made of; entries the
 	// parameters and buffers of a module, once they were asked for.
@@ -299,6 +299,7 @@ type symbol struct {
 	// attribute says that it is an attribute of another value.
 	attribute bool
 	hooks     hooks            // of a module
+	hosted    *object          // that a container has become, once the test has changed what it holds
 	side      string           // "pytorch" or "oneflow" where it is one side's alone
 	spread    *spread          // over ranks; nil: it is local
 	own       bool             // of a module: each rank's own, which no utility places
@@ -335,6 +336,9 @@ func (s *symbol) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []
 		return nil, lack("a hook of a module that is called by a container is not supported in test files")
 	}
 	return s.hooks.around(t, s, args, func(args starlark.Tuple) (starlark.Value, error) {
+		if s.hosted != nil {
+			return starlark.Call(t, s.hosted, args, kwargs)
+		}
 		return s.d.call("Module.__call__", s, args, kwargs)
 	})
 }
@@ -358,6 +362,14 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 	if s.kind == kindModule && name == "config" {
 		return blockConfig{}, nil
 	}
+	if s.children != nil && slices.Contains(edits, name) {
+		if _, err := s.edited(); err != nil {
+			return nil, err
+		}
+	}
+	if s.hosted != nil {
+		return s.hosted.Attr(name)
+	}
 	if s.kind != kindModule {
 		if v, err := s.property(name); v != nil || err != nil {
 			return v, err
@@ -371,6 +383,9 @@ func (s *symbol) Attr(name string) (starlark.Value, error) {
 
 // Get is x[k].
 func (s *symbol) Get(k starlark.Value) (starlark.Value, bool, error) {
+	if s.hosted != nil {
+		return s.hosted.Get(k)
+	}
 	if i, ok := k.(starlark.Int); ok && s.kind == kindTuple {
 		n, err := starlark.AsInt32(i)
 		if err == nil && n < 0 {
@@ -404,12 +419,24 @@ func (s *symbol) Get(k starlark.Value) (starlark.Value, bool, error) {
 		v, err := path(s.made).hostedAnyway(s.d.thread, args)
 		return v, true, err
 	}
+	if part, ok := k.(*slice); ok {
+		if v, err := s.part(part); v != nil || err != nil {
+			return v, true, err
+		}
+	}
 	v, err := s.d.call("operator.getitem", nil, starlark.Tuple{s, s.d.index(k)}, nil)
 	return v, true, err
 }
 
 // SetKey is x[k] = v.
 func (s *symbol) SetKey(k, v starlark.Value) error {
+	if s.children != nil {
+		o, err := s.edited()
+		if err != nil {
+			return err
+		}
+		return o.SetKey(k, v)
+	}
 	_, err := s.d.call("operator.setitem", nil, starlark.Tuple{s, s.d.index(k), v}, nil)
 	return err
 }
@@ -449,6 +476,27 @@ func (s *symbol) element(i int) (starlark.Value, error) {
 		s.elems[i] = v
 	}
 	return s.elems[i], nil
+}
+
+// part returns a slice of a tuple, or of a list, of tensors; nil of anything else.
+func (s *symbol) part(of *slice) (starlark.Value, error) {
+	if !s.list && !s.tupled && s.kind != kindTuple {
+		return nil, nil
+	}
+	if kind, err := s.known(); kind != kindTuple || err != nil || slices.ContainsFunc(s.elems, isPlain) {
+		return nil, err
+	}
+	elems, err := s.elements()
+	if err != nil {
+		return nil, err
+	}
+	return getslice(starlark.Tuple(elems), of.start, of.stop, of.step)
+}
+
+// isPlain reports whether an element of a tuple is known, and no tensor: one of a size.
+func isPlain(v starlark.Value) bool {
+	_, ok := v.(*symbol)
+	return v != nil && !ok
 }
 
 // Iterate unpacks a tuple, or a tensor along its first dimension.
