@@ -236,8 +236,11 @@ func (s *Set) library(ctx context.Context, file string) (func() (backend.Backend
 	if err == nil {
 		_, err = os.Stat(path)
 	}
-	if file == "" || err != nil {
-		return nil, &Error{fmt.Errorf("%s:%s is no library: want %s:FILE.so", Library, file, Library)}
+	switch {
+	case file == "":
+		return nil, &Error{fmt.Errorf("%s: names no library: want %s:FILE.so", Library, Library)}
+	case err != nil:
+		return nil, &Error{fmt.Errorf("the library of %s:%s cannot be loaded: %w", Library, file, err)}
 	}
 	return func() (backend.Backend, error) {
 		return diopi.Open(ctx, path, s.Table, nn.Modules(), worker.Config{CaseTimeout: s.Timeout, Threads: max(s.Threads, 1), MemoryLimit: s.Memory, GrowthLimit: s.Growth, Sandbox: s.Sandbox})

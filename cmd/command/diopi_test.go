@@ -145,7 +145,7 @@ func TestLibraryNeedsACompiler(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "needs a C compiler") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := conformed(t, "run", "--candidate", "diopi:"+filepath.Join(os.TempDir(), "no-such.so")); err == nil || !strings.Contains(err.Error(), "is no library") {
+	if _, _, err := conformed(t, "run", "--candidate", "diopi:"+filepath.Join(os.TempDir(), "no-such.so")); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("%v", err)
 	}
 }

@@ -394,14 +394,31 @@ func (l *loader) enlist() {
 			u.test.drives = true
 			u.test.count()
 			l.include(u.test)
-		case u.test.class != nil || u.fn.NumParams() == len(u.test.given)+len(u.test.fixtures.of(u.fn)):
+		case u.test.class != nil || u.fn.NumParams() == len(u.test.given)+len(u.test.fixtures.of(u.fn)) || l.asksInVain(u.test):
 			u.test.plain = !u.test.global
 			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = u.test.endings(), NoBackward, false
+			u.test.Options.N = max(u.test.Options.N, u.test.examples)
 			l.include(u.test)
 		}
 	}
 	slices.SortStableFunc(l.file.tests, func(a, b *Test) int { return a.Line - b.Line })
 	slices.SortStableFunc(l.file.Notes, func(a, b Note) int { return a.Line - b.Line })
+}
+
+// asksInVain reports whether a test has a parameter that no fixture of the file gives, and
+// says so of it; a function that others call is none.
+func (l *loader) asksInVain(t *Test) bool {
+	if l.called(t) {
+		return false
+	}
+	for i := range t.fn.NumParams() {
+		name, _ := t.fn.Param(i)
+		given := slices.ContainsFunc(t.given, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(name)) })
+		if t.lacks == "" && !given && l.fixtures[name] == nil && t.fn.ParamDefault(i) == nil {
+			t.lacks = fmt.Sprintf("the fixture %s is not in test files, and the file has none of that name", name)
+		}
+	}
+	return true
 }
 
 // called reports whether another function mentions the test's.

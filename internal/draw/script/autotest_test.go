@@ -390,7 +390,7 @@ def test_with_a_parameter(device):
 		o := test.Options
 		got = append(got, fmt.Sprintf("%s %d %t", test.Name, o.N, o.AutoBackward == NoBackward))
 	}
-	want := []string{"t.py::TestIt::test_relu 1 true", "t.py::TestIt::test_driver 4 false"}
+	want := []string{"t.py::TestIt::test_relu 1 true", "t.py::TestIt::test_driver 4 false", "t.py::test_with_a_parameter 1 true"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("%q, want %q", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 type class struct {
 	name      string
 	isTest    bool
+	close     bool // assertEqual of its tests is that of PyTorch's, for tensors
 	skip      string
 	attrs     map[string]starlark.Value // what its body defines
 	order     []*class                  // itself and its bases, in the order in which attributes are looked up
@@ -415,7 +416,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		switch v := v.(type) {
 		case *class:
 			bases = append(bases, v)
-			c.isTest = c.isTest || v.isTest
+			c.isTest, c.close = c.isTest || v.isTest, c.close || v.close
 			if v.base != nil {
 				c.inherited, c.base = v.inherited, v.base
 			}
@@ -426,7 +427,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		case foreign:
 			v = foreign(strings.TrimSuffix(string(v), "[…]")) // such as Generic[T]
 			if strings.HasSuffix(string(v), ".TestCase") || v == "TestCase" {
-				c.isTest = true
+				c.isTest, c.close = true, strings.HasPrefix(string(v), torchTesting)
 			} else if n := foreignBases[v]; n == (plainClass{}) && c.base != nil { // beside a base that is more
 			} else if n != nil {
 				c.inherited, c.base = n, v
@@ -449,6 +450,8 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		switch d := d.(type) {
 		case ignored:
 			c.skip = d.skip
+		case lacked:
+			c.lacks = string(d)
 		case mistaken:
 			return nil, d.err
 		case dataclass:

@@ -16,7 +16,8 @@ type fixture struct {
 	fn      *starlark.Function
 	sets    []parameterSet // of params=; nil for none
 	autouse bool
-	class   *class // whose tests alone have it; nil for all
+	class   *class                       // whose tests alone have it; nil for all
+	of      func(d *draw) starlark.Value // what it is, without a function; nil where it has one
 }
 
 func (f *fixture) String() string      { return "pytest.fixture" }
@@ -88,6 +89,9 @@ func (fs fixtures) behind(list []*fixture) []*fixture {
 	for _, f := range list {
 		if !slices.Contains(out, f) {
 			out = append(out, f)
+			if f.fn == nil {
+				continue
+			}
 			for _, inner := range fs.behind(without(fs.of(f.fn), f)) {
 				if !slices.Contains(out, inner) {
 					out = append(out, inner)
@@ -167,6 +171,13 @@ func (d *draw) arguments() ([]starlark.Tuple, error) {
 		}
 	}
 	args := slices.Clone(t.given)
+	for i, kw := range args {
+		v, err := drawnOf(d.thread, kw[1])
+		if err != nil {
+			return nil, err
+		}
+		args[i] = starlark.Tuple{kw[0], v}
+	}
 	for _, f := range t.fixtures.of(t.fn) {
 		if !slices.ContainsFunc(args, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(f.name)) }) {
 			args = append(args, starlark.Tuple{starlark.String(f.name), d.prepared.values[f]})
@@ -182,6 +193,10 @@ func (d *draw) prepare(f *fixture, depth int) (starlark.Value, error) {
 	}
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the fixture %s asks for itself", f.name)
+	}
+	if f.of != nil {
+		d.prepared.values[f] = f.of(d)
+		return d.prepared.values[f], nil
 	}
 	var kwargs []starlark.Tuple
 	for i := range f.fn.NumParams() {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,6 +91,11 @@ func (t testCase) Attr(name string) (starlark.Value, error) {
 			return v, nil
 		}
 	}
+	if name == "assertEqual" || name == "assertNotEqual" {
+		if t.class != nil && t.class.close {
+			return torchPrelude()[name], nil
+		}
+	}
 	switch name {
 	case "assertRaises", "assertRaisesRegex":
 		return starlark.NewBuiltin(name, assertRaises), nil
@@ -149,7 +155,7 @@ func decorate(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 // decoratorOf returns what a value does as a decorator.
 func decoratorOf(v starlark.Value) starlark.Value {
 	switch d := v.(type) {
-	case *autotest, *fixture, profiled, dataclass, *parametrize, *starlark.Function, *manager, *object, ignored:
+	case *autotest, *fixture, profiled, dataclass, *parametrize, *expanded, *drawn, examples, expander, *starlark.Function, *manager, *object, ignored:
 		return v
 	case *starlark.Builtin:
 		switch d.Name() {
@@ -199,10 +205,12 @@ func (globalMark) Hash() (uint32, error) { return 0, nil }
 type marks struct {
 	decorated
 	skip, lacks string
-	wrong       error          // of a decorator
-	profile     string         // what @profile names; empty without it
-	by          []*parametrize // the innermost first
-	fixture     *fixture       // that the function is; nil for none
+	wrong       error            // of a decorator
+	profile     string           // what @profile names; empty without it
+	by          []*parametrize   // the innermost first
+	fixture     *fixture         // that the function is; nil for none
+	given       []starlark.Tuple // arguments that hypothesis draws
+	examples    int              // cases that hypothesis is asked for; 0: as many as it likes
 }
 
 // define returns what the name of a function that was just defined is bound
@@ -228,7 +236,11 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		l.fixture(*m.fixture, fn, in)
 		return fn, nil
 	}
-	if f, ok := out.(*starlark.Function); ok && loads && (in == nil || in.isTest && in.outer == nil) {
+	f, ok := out.(*starlark.Function)
+	if lost := m.lacks != "" && isTest(shortName(fn)); lost && !ok {
+		f, ok = fn, true // to be counted among those that are not supported
+	}
+	if ok && loads && (in == nil || in.isTest && in.outer == nil) {
 		m.fn = f
 		out = l.enter(t, m, shortName(fn), in)
 	}
@@ -253,6 +265,16 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 			m.profile = string(d)
 		case *parametrize:
 			m.by = append(m.by, d)
+		case *expanded:
+			if p, err := d.of(fn); err == nil {
+				m.by = append(m.by, p)
+			} else {
+				m.auto, m.wrong = &autotest{options}, err
+			}
+		case *drawn:
+			m.given = d.of(fn)
+		case examples:
+			m.examples = int(d)
 		case *fixture:
 			m.fixture = d
 		case ignored:
@@ -296,7 +318,7 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 	l.redefine(t, l.testName(name, in), name)
 	var out starlark.Value = m.fn
 	auto := m.auto != nil || m.global
-	called := !isTest(name) || m.by == nil && required(m.fn)-len(l.fixtures.of(m.fn)) > 1 // by other tests
+	called := !isTest(name) || m.by == nil && m.given == nil && m.lacks == "" && required(m.fn)-len(l.fixtures.of(m.fn)) > 1 // by other tests
 	if auto && (in == nil || called) {
 		out = &m.decorated
 		l.wrapped[name] = true
@@ -316,8 +338,13 @@ func (l *loader) take(test *Test, m *marks, called bool) {
 		test.Profile, test.Skip = m.profile, skipProfile
 		l.include(test)
 	case called:
-		if isTest(shortName(m.fn)) && (m.auto != nil || m.global) {
+		if !isTest(shortName(m.fn)) {
+			return
+		}
+		if m.auto != nil || m.global {
 			l.shared = append(l.shared, test)
+		} else if test.class == nil {
+			l.plain = append(l.plain, undecorated{m.fn, test})
 		}
 	case m.auto == nil:
 		l.plain = append(l.plain, undecorated{m.fn, test})
@@ -358,6 +385,10 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 	test := &Test{
 		Name: l.testName(name, in), File: f.Name, Line: int(m.fn.Position().Line), Options: m.options(), Skip: m.skip,
 		file: f, fn: m.fn, class: in, fixtures: l.fixtures, global: m.global, lacks: m.lacks, wrong: m.wrong,
+		given: slices.Clone(m.given),
+	}
+	if m.given != nil {
+		test.examples = cmp.Or(m.examples, options.N)
 	}
 	if in != nil {
 		if test.Skip == "" {
@@ -372,7 +403,7 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 
 // include adds a test to the file's.
 func (l *loader) include(test *Test) {
-	if fn := test.fn; test.wrong == nil && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
+	if fn := test.fn; test.wrong == nil && test.lacks == "" && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
 		test.wrong = &positioned{point{int32(test.Line), 1}, fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())}
 	}
 	l.file.tests = append(l.file.tests, test)
@@ -400,6 +431,11 @@ const severalDevices = "it needs several devices: "
 
 // callForeign gives the decorators of unittest, and pytest, their meaning.
 func callForeign(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if strings.HasPrefix(string(f), torchTesting) {
+		if v := callTorchTesting(string(f)); v != nil {
+			return v, nil
+		}
+	}
 	if strings.HasPrefix(string(f), "pytest.") {
 		if v, err := callPytest(t, f, args, kwargs); v != nil || err != nil {
 			return v, err

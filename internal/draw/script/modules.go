@@ -28,7 +28,7 @@ func moduleOf(name string) starlark.Value {
 		}
 	}
 	if names := ownNames(name); names != nil {
-		return &library{name: name, names: names, lacks: name == "typing"}
+		return &library{name: name, names: names, lacks: name == "typing" || testKit(name) != nil}
 	}
 	if v := standard[name]; v != nil {
 		return v
@@ -46,6 +46,9 @@ func moduleOf(name string) starlark.Value {
 // has its own; nil for other modules.
 func ownNames(module string) starlark.StringDict {
 	last := module[strings.LastIndexByte(module, '.')+1:]
+	if names := testKit(module); names != nil {
+		return names
+	}
 	switch {
 	case module == "plumb":
 		return vocabularyNames()
@@ -69,7 +72,7 @@ func vocabularyNames() starlark.StringDict {
 }
 
 func typeNames() starlark.StringDict {
-	names := starlark.StringDict{}
+	names := starlark.StringDict{"TypeVar": ignoredCall("TypeVar")}
 	for name, t := range pyTypes {
 		names[name] = t
 	}
@@ -175,8 +178,15 @@ func importedModule(t *starlark.Thread, name string) starlark.Value {
 
 // noteOneFlow notes that a file imports OneFlow.
 func noteOneFlow(t *starlark.Thread, module string) {
-	if l, err := loaderOf(t); err == nil && (module == "oneflow" || strings.HasPrefix(module, "oneflow.")) {
+	l, err := loaderOf(t)
+	if err != nil {
+		return
+	}
+	if module == "oneflow" || strings.HasPrefix(module, "oneflow.") {
 		l.file.oneflow = true
+	}
+	if module == torchTesting+"common_device_type" && l.fixtures["device"] == nil {
+		l.fixtures["device"] = &fixture{name: "device", of: func(d *draw) starlark.Value { return starlark.String(d.device()) }}
 	}
 }
 

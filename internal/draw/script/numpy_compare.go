@@ -150,5 +150,5 @@ func (a arguments) asserted(ok bool) error {
 	if ok {
 		return nil
 	}
-	return fmt.Errorf("the test's assertion failed: %s(%s, %s)", a.fn, shortened(a.values[0]), shortened(a.values[1]))
+	return &assertionError{fmt.Sprintf("the test's assertion failed: %s(%s, %s)", a.fn, shortened(a.values[0]), shortened(a.values[1]))}
 }

@@ -78,6 +78,7 @@ type Test struct {
 	class    *class
 	lacks    string // what the test needs that test files do not have
 	wrong    error  // a mistake in the test's head
+	examples int    // cases that hypothesis has of it; 0 where it has none
 	fixtures fixtures
 	params   map[string]starlark.Value // request.param of fixtures, by their names
 	given    []starlark.Tuple          // keyword arguments of its function, by @pytest.mark.parametrize

@@ -625,12 +625,13 @@ func (f foreign) Attr(name string) (starlark.Value, error) {
 }
 
 func (f foreign) unavailable() error {
+	f = foreign(strings.TrimSuffix(string(f), "()"))
 	root, _, _ := strings.Cut(string(f), ".")
 	switch root {
 	case "oneflow", "flow":
 		return lack("%s is not supported: a test names no framework but torch, whose calls run on all of them", f)
 	}
-	if standard[root] != nil || strings.HasPrefix(string(f), "torch.nn.") {
+	if standard[root] != nil || root == "torch" {
 		return lack("%s is not supported in test files", f)
 	}
 	return lack("%s is not supported: %s is not available in test files, which are run without Python", f, root)

@@ -300,3 +300,33 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
     if noncontiguous and drawn:
         x = x[..., ::2]
     return x.detach().requires_grad_(requires_grad)
+
+
+# Those of PyTorch's own TestCase, which hold tensors to be close.
+def assertEqual(x, y, msg=None, *, atol=None, rtol=None, equal_nan=True, exact_dtype=True, exact_device=False, exact_layout=False, exact_stride=False, exact_is_coalesced=False):
+    if isinstance(x, torch.Tensor) or isinstance(y, torch.Tensor):
+        if not isinstance(x, torch.Tensor):
+            x, exact_dtype = torch.tensor(x, dtype=y.dtype), False
+        if not isinstance(y, torch.Tensor):
+            y, exact_dtype = torch.tensor(y, dtype=x.dtype), False
+        torch.testing.assert_close(x, y, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=exact_dtype)
+    elif isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
+        assert len(x) == len(y), "sequences of %d and %d elements" % (len(x), len(y))
+        for a, b in zip(x, y):
+            assertEqual(a, b, atol=atol, rtol=rtol, equal_nan=equal_nan, exact_dtype=exact_dtype)
+    elif isinstance(x, dict) and isinstance(y, dict):
+        assert sorted(x) == sorted(y), "the keys differ"
+        for k in x:
+            assertEqual(x[k], y[k], atol=atol, rtol=rtol, equal_nan=equal_nan, exact_dtype=exact_dtype)
+    elif isinstance(x, float) or isinstance(y, float) or hasattr(x, "dtype") and hasattr(x, "shape"):
+        torch.testing.assert_close(x, y, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False)
+    else:
+        assert x == y, "%s != %s" % (x, y)
+
+
+def assertNotEqual(x, y, msg=None, *, atol=None, rtol=None):
+    try:
+        assertEqual(x, y, atol=atol, rtol=rtol)
+    except AssertionError:
+        return
+    raise AssertionError("%s == %s" % (x, y))

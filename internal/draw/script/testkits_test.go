@@ -1,0 +1,91 @@
+package script
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestKits: what other packages than pytest make of tests; a test that needs what is not
+// there is one that says so.
+func TestKits(t *testing.T) {
+	f := load(t, `
+import unittest
+from hypothesis import given, settings, strategies as st
+from parameterized import parameterized, param
+from torch.testing._internal.common_device_type import dtypes, dtypesIfCUDA, instantiate_device_type_tests, onlyCUDA, ops
+from torch.testing._internal.common_dtype import floating_types_and
+from torch.testing._internal.common_utils import TestCase, parametrize, subtest
+from somewhere import decorate
+
+class TestDevice(TestCase):
+    @dtypes(*floating_types_and(torch.bfloat16))
+    @dtypesIfCUDA(torch.float16)
+    def test_dtypes(self, device, dtype): pass
+
+    @parametrize("a,b", [(1, 2), subtest((3, 4), name="large")])
+    def test_sets(self, a, b): pass
+
+    @onlyCUDA
+    def test_elsewhere(self, device): pass
+
+    @ops([])
+    def test_ops(self, device, dtype, op): pass
+
+instantiate_device_type_tests(TestDevice, globals())
+
+class TestLists(unittest.TestCase):
+    @parameterized.expand([("x", 1), param("y")])
+    def test_lists(self, name, n=2): pass
+
+    @parameterized.expand([(1, 2, 3)])
+    def test_long(self, a): pass
+
+@settings(max_examples=7)
+@given(st.integers(1, 3))
+def test_drawn(n): pass
+
+@decorate(3)
+def test_decorated(x): pass
+
+def test_helped(a): pass
+
+def test_helps(): test_helped(1)
+
+def test_fixtures(capsys, tmp_path): pass
+`)
+	var got []string
+	for _, test := range f.Tests() {
+		line := strings.TrimPrefix(test.Name, "t.py::")
+		for what, text := range map[string]string{" skipped: ": test.Skip, " lacks: ": test.lacks} {
+			if text != "" {
+				line += what + text
+			}
+		}
+		if test.wrong != nil {
+			line += " wrong: " + test.wrong.Error()
+		}
+		if test.Options.N == 7 {
+			line += " 7 times"
+		}
+		got = append(got, line)
+	}
+	want := `TestDevice::test_dtypes[float32]
+TestDevice::test_dtypes[float64]
+TestDevice::test_dtypes[bfloat16]
+TestDevice::test_sets[1-2]
+TestDevice::test_sets[large]
+TestDevice::test_elsewhere skipped: it is for other devices: onlyCUDA
+TestDevice::test_ops lacks: torch.testing._internal.common_device_type.ops is not supported in test files
+TestLists::test_lists[0-x-1]
+TestLists::test_lists[1-y-2]
+TestLists::test_long wrong: parameterized.expand: list 0 has 3 arguments, and test_long takes 1
+test_drawn 7 times
+test_decorated lacks: somewhere.decorate is not supported: somewhere is not available in test files, which are run without Python
+test_helps
+test_fixtures lacks: the fixture capsys is not in test files, and the file has none of that name`
+	if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
