@@ -4,7 +4,9 @@ contexts, registries, buffers that no state_dict has.
 """
 import contextlib
 import itertools
+import json
 import math
+import random
 from abc import ABC, abstractmethod
 from typing import Callable, Dict, Generic, Sequence, TypeVar, Union
 
@@ -12,6 +14,9 @@ import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from einops import rearrange, reduce, repeat
+from einops.layers.torch import Rearrange
+from torch.distributions import Categorical, Normal, kl_divergence
 from torch.testing import make_tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -163,3 +168,104 @@ def test_cache():
     for _, n in itertools.product(range(1), range(3)):
         k, v = c.update(torch.randn(1, 1, 4), torch.randn(1, 1, 4))
     return torch.softmax(k @ v.mT, -1) @ v
+
+
+class Output(dict):
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name)
+
+
+class Wrapped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self._gain = 1.0
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+
+    @property
+    def gain(self):
+        return self._gain
+
+    @gain.setter
+    def gain(self, value):
+        self._gain = 2 * value
+
+    def forward(self, x):
+        return Output(logits=self.inner(x) * self.gain, loss=None)
+
+
+rng = random.Random(0)
+
+
+def test_objects():
+    m = Wrapped()
+    m.gain = 1.5
+    assert m.weight is m.inner.weight and m.in_features + 1 == 3
+    out = m(torch.ones(1, 2))
+    assert out.loss is None and isinstance(out, dict) and not hasattr(out, "hidden")
+    conv = nn.Conv2d(1, 2, 3, padding=1)
+    assert conv.padding == (1, 1) and conv.kernel_size[0] == 3 and conv.groups == 1
+    shape = [rng.randint(1, 3) for _ in range(2)]
+    assert json.loads(json.dumps({"shape": shape})) == {"shape": shape}
+    return out.logits, torch.ones(shape)
+
+
+def test_changed_in_place():
+    a = torch.randn(2, requires_grad=True)
+    b = a + 1
+    before = id(b)
+    b *= 2
+    assert id(b) == before and b.add_(1) is b
+    b.sum().backward()
+    return a.grad
+
+
+def test_random_state():
+    state = torch.get_rng_state()
+    a = torch.rand(3)
+    with torch.random.fork_rng():
+        torch.rand(2)
+    torch.set_rng_state(state)
+    assert torch.equal(a, torch.rand(3))
+
+
+def test_distributions():
+    mean = torch.randn(3, 2, requires_grad=True)
+    d = Normal(mean, torch.rand(3, 2) + 0.5)
+    z = d.rsample()
+    kl = kl_divergence(d, Normal(torch.zeros_like(mean), torch.ones_like(mean))).sum()
+    (d.log_prob(z).mean() + kl).backward()
+    c = Categorical(logits=torch.randn(4, 5))
+    return z, kl, mean.grad, c.log_prob(c.sample()), c.entropy()
+
+
+def test_parts_of_a_model():
+    m = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    for name, child in list(m.named_children()):
+        if isinstance(child, nn.Linear):
+            setattr(m, name, nn.Sequential(child, nn.Tanh()))
+    return m(torch.randn(3, 4))
+
+
+def test_einops():
+    x = torch.randn(2, 3, 4, 4)
+    y = rearrange(x, "b c (h p) (w q) -> b (h w) (p q c)", p=2, q=2)
+    z = reduce(x, "b c ... -> b c", "mean")
+    return y, z, repeat(z, "b c -> (b n) c 2", n=2), rearrange(list(x), "b ... -> (...) b"), Rearrange("b c h w -> b (c h w)")(x)
+
+
+def test_padded():
+    lengths = torch.tensor([2, 4, 1])
+    mask = torch.arange(4)[None, :] < lengths[:, None]
+    x = torch.randn(3, 4, 2)
+    rows = [x[i, :n] for i, n in enumerate(lengths.tolist())]
+    assert not hasattr(torch, "no_such_name") and hasattr(F, "softmax")
+    return x[mask], nn.utils.rnn.pad_sequence(rows, batch_first=True)

@@ -6,6 +6,11 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"plumb/backend"
+	"plumb/op"
+	"plumb/ops"
+	"plumb/program"
 )
 
 // classNames are the classes that a value is an instance of.
@@ -43,6 +48,9 @@ func classNames(v starlark.Value) ([]string, error) {
 	case placement:
 		return []string{"placement"}, nil
 	case *object:
+		if slices.Contains(v.class.order, dictBase().order[1]) { // as defaultdict, and all of its kind
+			return []string{v.class.name, "dict", "object"}, nil
+		}
 		if v.class.base == nil {
 			return []string{"object"}, nil
 		}
@@ -150,20 +158,98 @@ func typeCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return &pyType{name: name}, nil
 }
 
+// settings returns the value of a module's attribute that is no tensor, such as
+// m.in_features, as the reference tells it; any other value as it is.
+func settings(v starlark.Value) starlark.Value {
+	a, ok := v.(*attr)
+	if !ok || a.s.kind != kindModule || a.s.hosted != nil {
+		return v
+	}
+	m := a.s
+	told, ok := m.settings[a.name]
+	if !ok || a.name == "training" {
+		fault := m.d.fault
+		held, err := m.d.ask(program.Call{Target: "getattr", Args: []any{m.ref, a.name}})
+		if err != nil {
+			m.d.fault = fault // the program tells
+			return v
+		}
+		if m.settings == nil {
+			m.settings = map[string]starlark.Value{}
+		}
+		told = m.d.setting(held)
+		m.settings[a.name] = told
+	}
+	if told == nil {
+		return v
+	}
+	return told
+}
+
+// setting is a plain value, or a tuple of them; nil for anything else.
+func (d *draw) setting(v backend.Value) starlark.Value {
+	switch {
+	case v.Tensor != nil || v.Module:
+		return nil
+	case v.IsTuple:
+		out := make(starlark.Tuple, len(v.Tuple))
+		for i, e := range v.Tuple {
+			if out[i] = d.setting(e); out[i] == nil {
+				return nil
+			}
+		}
+		return out
+	}
+	plain, err := d.fromProgram(v.Plain)
+	if err != nil {
+		return nil
+	}
+	return plain
+}
+
 // identityOf is id: equal for one value, different for others.
 func identityOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 1 {
 		return nil, fmt.Errorf("id takes one argument, not %d", len(a))
 	}
-	if s, ok := a[0].(*symbol); ok {
-		name := string(s.ref)
-		if of := s.d.derives(s.ref); of != "" { // one tensor, to which backward adds
-			name = string(gradientOf(of))
-		}
+	if name := identity(a[0]); name != "" {
 		h, err := hashString(name)
 		return starlark.MakeUint(uint(h)), err
 	}
 	return nil, lack("id of %s is not supported in test files", article(a[0].Type()))
+}
+
+// identity names the object that a value of the program is, "" for other values: what a
+// call in place gives is its first argument, and a parameter of a module the same each time
+// that it is asked for.
+func identity(v starlark.Value) string {
+	switch v := v.(type) {
+	case *attr:
+		if v.s.kind == kindModule {
+			return identity(v.s) + "." + v.name
+		}
+	case *symbol:
+		return v.d.identity(v.ref)
+	}
+	return ""
+}
+
+func (d *draw) identity(ref program.Ref) string {
+	if of := d.derives(ref); of != "" { // one tensor, to which backward adds
+		return string(gradientOf(of))
+	}
+	c := d.callOf(ref)
+	if c == nil || len(c.Args) == 0 {
+		return string(ref)
+	}
+	first, ok := c.Args[0].(program.Ref)
+	switch {
+	case ok && op.InPlace(c.Target):
+		return d.identity(first)
+	case ok && c.Target == "getattr" && d.kindOf(first) == kindModule:
+		return fmt.Sprintf("%s.%v", d.identity(first), c.Args[1])
+	}
+	return string(ref)
 }
 
 func isCallable(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
@@ -237,6 +323,24 @@ func getAttr(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return v, err
 }
 
+// has reports whether a module of torch has a name, as far as operators, modules and the
+// reference's signatures tell.
+func (p path) has(t *starlark.Thread, name string) bool {
+	full := string(p) + "." + name
+	if p == "torch" && torchConstants[name] != nil || len(ops.Table().Lookup(full)) > 0 || program.IsModule(full) || program.IsScope(full) {
+		return true
+	}
+	if _, ours := torchCalls[path(full)]; ours {
+		return true
+	}
+	d, drawing := t.Local(drawKey).(*draw)
+	if !drawing {
+		return false
+	}
+	sigs, err := lookup(d.env.Signatures, full)
+	return err == nil && sigs != nil
+}
+
 func hasAttr(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 2 {
 		return nil, fmt.Errorf("hasattr takes a value and a name")
@@ -250,7 +354,7 @@ func hasAttr(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		has, err := x.has(name)
 		return starlark.Bool(has), err
 	case path:
-		return nil, lack("hasattr of %s is not supported in test files", string(x))
+		return starlark.Bool(x.has(t, name)), nil
 	}
 	v, err := attribute(t, a[0], name)
 	return starlark.Bool(v != nil && err == nil), nil

@@ -201,6 +201,9 @@ func (o *object) Attr(name string) (starlark.Value, error) {
 	}
 	v, err := o.class.inherited.attr(o, name)
 	if v == nil && err == nil {
+		if other, ok := o.class.lookup("__getattr__").(starlark.Callable); ok {
+			return starlark.Call(o.thread, other, starlark.Tuple{o, starlark.String(name)}, nil)
+		}
 		err = starlark.NoSuchAttrError(fmt.Sprintf("%s has no attribute %s", article(o.class.name), name))
 	}
 	return v, err
@@ -229,8 +232,12 @@ func (o *object) SetField(name string, v starlark.Value) error {
 	if o.frozen {
 		return fmt.Errorf("%s was made while the file was loaded and cannot be changed", o.class.name)
 	}
-	if _, ok := o.class.lookup(name).(*property); ok {
-		return lack("assigning to the property %s is not supported in test files", name)
+	if p, ok := o.class.lookup(name).(*property); ok {
+		if p.set == nil {
+			return fmt.Errorf("can't set attribute %s, a property without a setter", name)
+		}
+		_, err := starlark.Call(o.thread, p.set, starlark.Tuple{o, v}, nil)
+		return err
 	}
 	if _, ok := o.fields[name]; !ok {
 		o.names = append(o.names, name)
@@ -281,18 +288,35 @@ func special(t *starlark.Thread, v starlark.Value, name string, args ...starlark
 	return out, true, err
 }
 
-// property is what @property gives: a function that computes an attribute.
-type property struct{ get starlark.Callable }
+// property is what @property gives: a function that computes an attribute, and, of one
+// with a setter, another that takes it.
+type property struct{ get, set starlark.Callable }
 
 func (*property) String() string        { return "property" }
 func (*property) Type() string          { return "property" }
 func (*property) Freeze()               {}
 func (*property) Truth() starlark.Bool  { return true }
 func (*property) Hash() (uint32, error) { return 0, nil }
+func (*property) AttrNames() []string   { return []string{"setter"} }
+
+// Attr returns the decorator of the setter.
+func (p *property) Attr(name string) (starlark.Value, error) {
+	if name != "setter" {
+		return nil, nil
+	}
+	return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		set, ok := a[0].(starlark.Callable)
+		if !ok {
+			return nil, fmt.Errorf("setter takes a function")
+		}
+		return &property{p.get, set}, nil
+	}), nil
+}
+
 func makeProperty(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) == 1 {
 		if fn, ok := a[0].(starlark.Callable); ok {
-			return &property{fn}, nil
+			return &property{get: fn}, nil
 		}
 	}
 	return nil, fmt.Errorf("property takes one function")
@@ -362,6 +386,11 @@ func (p parent) Attr(name string) (starlark.Value, error) {
 		}
 		if v, err := self.class.inherited.attr(self, name); v != nil || err != nil {
 			return v, err
+		}
+		if name == "__getattr__" {
+			return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+				return nil, &refusedError{"AttributeError", fmt.Sprintf("'%s' object has no attribute %s", self.class.name, repr(a[0], 0))}
+			}), nil
 		}
 	case testCase:
 		if fn, ok := found(self.class.behind(p.of), name).(starlark.Callable); ok {
@@ -435,7 +464,9 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, v)
 			}
 		default:
-			if n := inheritedFrom(v); n != nil {
+			if v == pyTypes["dict"] {
+				bases = append(bases, dictBase())
+			} else if n := inheritedFrom(v); n != nil {
 				c.inherited, c.base = n, v
 			} else {
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, str(v))

@@ -17,8 +17,10 @@ var torchCalls = map[path]struct {
 	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
 	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},
-	"torch.autograd.gradcheck": {name: "gradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
-	"torch.ctc_loss":                 {name: "ctc_loss"},
+	"torch.nn.utils.rnn.pad_sequence": {name: "pad_sequence"},
+	"torch.autograd.gradcheck":        {name: "gradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
+	"torch.ctc_loss":             {name: "ctc_loss"},
+	"torch.distributions.Normal": {name: "Normal"}, "torch.distributions.Categorical": {name: "Categorical"}, "torch.distributions.Bernoulli": {name: "Bernoulli"}, "torch.distributions.kl_divergence": {name: "kl_divergence"},
 	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's
 	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"},

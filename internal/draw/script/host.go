@@ -157,8 +157,14 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	switch p {
 	case "torch.inference_mode":
 		return newScope(t, "torch.no_grad", nil, nil)
-	case "torch.manual_seed":
+	case "torch.manual_seed", "torch.random.manual_seed":
 		return starlark.None, reseed(t, args)
+	case "torch.get_rng_state", "torch.random.get_rng_state":
+		return saveStream(t)
+	case "torch.set_rng_state", "torch.random.set_rng_state":
+		return restoreStream(t, args)
+	case "torch.random.fork_rng":
+		return forkStream(), nil
 	case "torch.device":
 		return deviceOf(t, args, kwargs)
 	case "torch.Size":
@@ -208,6 +214,61 @@ func reseed(t *starlark.Thread, args starlark.Tuple) error {
 		}
 	}
 	return err
+}
+
+// stream is a state of the subjects' random streams: that behind a seed.
+type stream int64
+
+func (stream) String() string        { return "random state" }
+func (stream) Type() string          { return "Tensor" }
+func (stream) Freeze()               {}
+func (stream) Truth() starlark.Bool  { return true }
+func (stream) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable: a random state") }
+
+// savedSeeds is where the seeds begin with which draws go on whose state is saved.
+const savedSeeds = 1 << 40
+
+// saveStream is torch.get_rng_state: where no seed says how the draws go on, one does then.
+func saveStream(t *starlark.Thread) (starlark.Value, error) {
+	d, err := drawOf(t, "torch.get_rng_state")
+	if err != nil {
+		return nil, err
+	}
+	if d.seed == nil {
+		seed := savedSeeds + int64(len(d.prog.Calls))
+		d.seed = &seed
+	}
+	return stream(*d.seed), nil
+}
+
+// restoreStream is torch.set_rng_state.
+func restoreStream(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, "torch.set_rng_state")
+	if err != nil {
+		return nil, err
+	}
+	if len(args) != 1 {
+		return nil, fmt.Errorf("torch.set_rng_state takes a state")
+	}
+	s, ok := args[0].(stream)
+	if !ok {
+		return nil, lack("torch.set_rng_state of what get_rng_state has not given is not supported in test files")
+	}
+	seed := int64(s)
+	d.seed = &seed
+	return starlark.None, nil
+}
+
+// forkStream is torch.random.fork_rng.
+func forkStream() *manager {
+	var before starlark.Value
+	return &manager{
+		enter: func(t *starlark.Thread) (_ starlark.Value, err error) {
+			before, err = saveStream(t)
+			return starlark.None, err
+		},
+		exit: func(t *starlark.Thread) (starlark.Value, error) { return restoreStream(t, starlark.Tuple{before}) },
+	}
 }
 
 // randomGenerator is a torch.Generator: what it is seeded with seeds the draws of the

@@ -81,9 +81,16 @@ func concat(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return list, spend(t, list)
 }
 
-func merge(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func merge(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	out := starlark.NewDict(4)
 	for _, v := range a {
+		if o, ok := v.(*object); ok && o.class.lookup("keys") != nil {
+			whole, err := toDict(t, starlark.Tuple{o}, nil)
+			if err != nil {
+				return nil, err
+			}
+			v = whole
+		}
 		m, ok := v.(starlark.IterableMapping)
 		if !ok {
 			return nil, fmt.Errorf("%s is not a dict", article(v.Type()))

@@ -548,6 +548,9 @@ func same(x, y starlark.Value) bool {
 	if y == starlark.None {
 		return isNone(x)
 	}
+	if a, b := identity(x), identity(y); a != "" && b != "" {
+		return a == b
+	}
 	return identical(x, y)
 }
 

@@ -58,6 +58,8 @@ func ownNames(module string) starlark.StringDict {
 		return utilityNames()
 	case last == "common_types", module == "typing":
 		return typeNames()
+	case module == "einops", module == "einops.layers.torch":
+		return einopsPrelude()
 	case last == "broadcast_ops":
 		return starlark.StringDict{"broadcast_shapes": path("torch.broadcast_shapes")}
 	}

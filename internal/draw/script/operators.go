@@ -53,6 +53,7 @@ func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value,
 	if v, ok, err := o.ofObjects(t, x, y); ok {
 		return v, err
 	}
+	x, y = settings(x), settings(y)
 	for _, v := range []starlark.Value{x, y} {
 		switch v := v.(type) {
 		case *symbol:
@@ -407,34 +408,6 @@ func getslice(x, lo, hi, step starlark.Value) (starlark.Value, error) {
 		return nil, err
 	}
 	return seq.Slice(start, stop, stride), nil
-}
-
-// AttrNames lists what a slice has.
-func (s *slice) AttrNames() []string { return []string{"start", "stop", "step", "indices"} }
-
-// Attr returns a part of a slice, or indices, which is its bounds in a sequence.
-func (s *slice) Attr(name string) (starlark.Value, error) {
-	switch name {
-	case "start":
-		return s.start, nil
-	case "stop":
-		return s.stop, nil
-	case "step":
-		return s.step, nil
-	case "indices":
-		return method(name, func(a starlark.Tuple) (starlark.Value, error) {
-			if len(a) != 1 {
-				return nil, fmt.Errorf("indices takes a length")
-			}
-			n, err := starlark.AsInt32(a[0])
-			if err != nil {
-				return nil, err
-			}
-			start, stop, step, err := sliceBounds(s.start, s.stop, s.step, n)
-			return intTuple([]int{start, stop, step}), err
-		}), nil
-	}
-	return nil, nil
 }
 
 // sliceBounds resolves the parts of a slice of n elements as Python does.

@@ -26,6 +26,8 @@ var (
 	initSource []byte
 	//go:embed prelude/oneflow.py
 	oneflowSource []byte
+	//go:embed prelude/einops.py
+	einopsSource []byte
 
 	numpyPrelude  = prelude("numpy.py", numpySource)
 	stdlibPrelude = prelude("stdlib.py", stdlibSource)
@@ -33,10 +35,14 @@ var (
 	initPrelude   = prelude("init.py", initSource)
 
 	oneflowPrelude func() starlark.StringDict
+	einopsPrelude  func() starlark.StringDict
+	dictBase       func() *class // what a class derives from whose base is dict
 )
 
-func init() { // the names of the file are looked up among its own
+func init() { // the names of a file are looked up among its own
 	oneflowPrelude = prelude("oneflow.py", oneflowSource)
+	einopsPrelude = prelude("einops.py", einopsSource)
+	dictBase = func() *class { return stdlibPrelude()["Mapping"].(*class) }
 }
 
 // prelude returns what gives the names of a file of ours, read when first asked.

@@ -33,8 +33,11 @@ func (randomModule) Attr(name string) (starlark.Value, error) {
 	if f, ok := randomFuncs[name]; ok {
 		return f.value("random." + name), nil
 	}
-	if name == "seed" {
+	switch name {
+	case "seed":
 		return ignoredCall("random.seed"), nil
+	case "Random", "SystemRandom": // the case's decisions, as all of random
+		return builtin("random."+name, func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return randomModule{}, nil }), nil
 	}
 	return nil, lack("random.%s is not supported in test files", name)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
 )
 
@@ -35,7 +36,19 @@ func init() {
 		"warnings":   &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn"), "catch_warnings": starlark.NewBuiltin("catch_warnings", catchWarnings)}},
 		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": builtin("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest), "suppress": builtin("suppress", suppress)}},
 		"packaging":  &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
+		"json":   &library{name: "json", names: starlark.StringDict{"dumps": starlark.NewBuiltin("json.dumps", jsonCall("encode")), "loads": starlark.NewBuiltin("json.loads", jsonCall("decode"))}},
 		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.linalg": numpyLinalg, "scipy.special": scipySpecial, "scipy": &library{name: "scipy", names: starlark.StringDict{"special": scipySpecial}}, "numpy.testing": numpyTesting,
+	}
+}
+
+// jsonCall is a function of the engine's json of one argument: how dumps lays out its text
+// is ignored.
+func jsonCall(name string) func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("%s takes one value", b.Name())
+		}
+		return starlark.Call(t, json.Module.Members[name], args, nil)
 	}
 }
 

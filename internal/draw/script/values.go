@@ -298,13 +298,14 @@ type symbol struct {
 	mode     starlark.Value // of a module: what it was trained with last; nil for its default
 	// attribute says that it is an attribute of another value.
 	attribute bool
-	hooks     hooks            // of a module
-	hosted    *object          // that a container has become, once the test has changed what it holds
-	side      string           // "pytorch" or "oneflow" where it is one side's alone
-	spread    *spread          // over ranks; nil: it is local
-	own       bool             // of a module: each rank's own, which no utility places
-	shapes    map[string][]int // of such a module over ranks: those of what it holds
-	local     *symbol          // what each rank has, where they are taken for pieces or summands of it
+	hooks     hooks                     // of a module
+	settings  map[string]starlark.Value // of a module: attributes that are no tensors; nil for those that are
+	hosted    *object                   // that a container has become, once the test has changed what it holds
+	side      string                    // "pytorch" or "oneflow" where it is one side's alone
+	spread    *spread                   // over ranks; nil: it is local
+	own       bool                      // of a module: each rank's own, which no utility places
+	shapes    map[string][]int          // of such a module over ranks: those of what it holds
+	local     *symbol                   // what each rank has, where they are taken for pieces or summands of it
 }
 
 type symbolKind uint8
@@ -454,7 +455,14 @@ func (s *symbol) SetField(name string, v starlark.Value) error {
 			return nil
 		}
 	}
-	s.entries = nil
+	if s.children != nil && isModule(v) {
+		o, err := s.edited()
+		if err != nil {
+			return err
+		}
+		return o.SetField(name, v)
+	}
+	s.entries, s.settings = nil, nil
 	_, err := s.d.call("setattr", nil, starlark.Tuple{s, starlark.String(name), v}, nil)
 	return err
 }
@@ -476,27 +484,6 @@ func (s *symbol) element(i int) (starlark.Value, error) {
 		s.elems[i] = v
 	}
 	return s.elems[i], nil
-}
-
-// part returns a slice of a tuple, or of a list, of tensors; nil of anything else.
-func (s *symbol) part(of *slice) (starlark.Value, error) {
-	if !s.list && !s.tupled && s.kind != kindTuple {
-		return nil, nil
-	}
-	if kind, err := s.known(); kind != kindTuple || err != nil || slices.ContainsFunc(s.elems, isPlain) {
-		return nil, err
-	}
-	elems, err := s.elements()
-	if err != nil {
-		return nil, err
-	}
-	return getslice(starlark.Tuple(elems), of.start, of.stop, of.step)
-}
-
-// isPlain reports whether an element of a tuple is known, and no tensor: one of a size.
-func isPlain(v starlark.Value) bool {
-	_, ok := v.(*symbol)
-	return v != nil && !ok
 }
 
 // Iterate unpacks a tuple, or a tensor along its first dimension.
@@ -563,6 +550,10 @@ func (a *attr) Attr(name string) (starlark.Value, error) {
 
 // Get is x.name[k].
 func (a *attr) Get(k starlark.Value) (starlark.Value, bool, error) {
+	if t, ok := settings(a).(starlark.Tuple); ok {
+		v, err := itemOf(t, k)
+		return v, true, err
+	}
 	s, err := a.resolve()
 	if err != nil {
 		return nil, false, err

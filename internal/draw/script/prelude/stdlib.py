@@ -54,6 +54,16 @@ class defaultdict:
         self._dict.clear()
 
 
+# What a class derives from whose base is dict.
+class Mapping(defaultdict):
+    def __init__(self, *args, **kwargs):
+        self.default_factory = None
+        self._dict = dict(*args, **kwargs)
+
+    def copy(self):
+        return type(self)(self._dict)
+
+
 class Counter(defaultdict):
     def __init__(self, elements=()):
         self.default_factory = None

@@ -1,6 +1,8 @@
 # What torch makes of its own operators where it is handed functions, lists of
 # parameters or other things that no subject can be given: the calls that
 # PyTorch makes, recorded one by one.
+import math
+
 import torch
 
 
@@ -330,3 +332,113 @@ def assertNotEqual(x, y, msg=None, *, atol=None, rtol=None):
     except AssertionError:
         return
     raise AssertionError("%s == %s" % (x, y))
+
+
+class Distribution:
+    def _shape(self, sample_shape):
+        return list(sample_shape) + list(self.batch_shape)
+
+    def sample(self, sample_shape=()):
+        with torch.no_grad():
+            return self.draw(sample_shape).detach()
+
+
+class Normal(Distribution):
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        loc = loc if isinstance(loc, torch.Tensor) else torch.tensor(float(loc))
+        scale = scale if isinstance(scale, torch.Tensor) else torch.tensor(float(scale))
+        self.loc, self.scale = torch.broadcast_tensors(loc, scale)
+        self.batch_shape = self.loc.shape
+        self.mean, self.stddev, self.variance = self.loc, self.scale, self.scale.pow(2)
+
+    def draw(self, sample_shape):
+        return torch.normal(self.loc.expand(self._shape(sample_shape)), self.scale.expand(self._shape(sample_shape)))
+
+    def rsample(self, sample_shape=()):
+        return self.loc + torch.randn(self._shape(sample_shape), dtype=self.loc.dtype) * self.scale
+
+    def log_prob(self, value):
+        return -((value - self.loc) ** 2) / (2 * self.scale**2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value):
+        return 0.5 * (1 + torch.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+
+    def entropy(self):
+        return 0.5 + 0.5 * math.log(2 * math.pi) + torch.log(self.scale)
+
+
+class Categorical(Distribution):
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.probs = probs / probs.sum(-1, keepdim=True)
+            eps = torch.finfo(probs.dtype).eps
+            self.logits = self.probs.clamp(min=eps, max=1 - eps).log()
+        else:
+            self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+            self.probs = torch.nn.functional.softmax(self.logits, dim=-1)
+        self.batch_shape = self.logits.shape[:-1]
+
+    def draw(self, sample_shape):
+        n = 1
+        for k in sample_shape:
+            n = n * k
+        events = self.logits.shape[-1]
+        return torch.multinomial(self.probs.reshape(-1, events), n, True).t().reshape(self._shape(sample_shape))
+
+    def log_prob(self, value):
+        value = value.long().unsqueeze(-1)
+        value, logits = torch.broadcast_tensors(value, self.logits)
+        return logits.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self):
+        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+
+class Bernoulli(Distribution):
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.probs = probs if isinstance(probs, torch.Tensor) else torch.tensor(float(probs))
+            eps = torch.finfo(self.probs.dtype).eps
+            clamped = self.probs.clamp(min=eps, max=1 - eps)
+            self.logits = torch.log(clamped) - torch.log1p(-clamped)
+        else:
+            self.logits = logits if isinstance(logits, torch.Tensor) else torch.tensor(float(logits))
+            self.probs = torch.sigmoid(self.logits)
+        self.batch_shape = self.logits.shape
+
+    def draw(self, sample_shape):
+        return torch.bernoulli(self.probs.expand(self._shape(sample_shape)))
+
+    def log_prob(self, value):
+        logits, value = torch.broadcast_tensors(self.logits, value)
+        return -torch.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self):
+        return torch.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+
+def kl_divergence(p, q):
+    if isinstance(p, Normal) and isinstance(q, Normal):
+        ratio = (p.scale / q.scale).pow(2)
+        return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
+    if isinstance(p, Categorical) and isinstance(q, Categorical):
+        t = p.probs * (p.logits - q.logits)
+        t = torch.where((q.probs == 0).expand_as(t), torch.full_like(t, float("inf")), t)
+        return torch.where((p.probs == 0).expand_as(t), torch.zeros_like(t), t).sum(-1)
+    raise NotImplementedError("kl_divergence is there for two Normal or two Categorical distributions")
+
+
+def pad_sequence(sequences, batch_first=False, padding_value=0.0):
+    longest = max([s.size(0) for s in sequences])
+    rows = []
+    for s in sequences:
+        end = [0, 0] * (s.dim() - 1) + [0, longest - s.size(0)]
+        rows.append(torch.nn.functional.pad(s, end, value=padding_value))
+    return torch.stack(rows, dim=0 if batch_first else 1)
