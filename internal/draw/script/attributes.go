@@ -252,6 +252,16 @@ func (d *draw) identity(ref program.Ref) string {
 	return string(ref)
 }
 
+// varsOf is vars(o).
+func varsOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) == 1 {
+		if o, ok := a[0].(*object); ok {
+			return o.Attr("__dict__")
+		}
+	}
+	return nil, lack("vars of other values than objects of the file's classes is not supported in test files")
+}
+
 func isCallable(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 1 {
 		return nil, fmt.Errorf("callable takes one argument, not %d", len(a))

@@ -36,7 +36,7 @@ func init() {
 		"format": builtin("format", formatCall), "print": starlark.NewBuiltin("print", printCall), "super": builtin("super", superCall), "iter": builtin("iter", iterCall), "next": builtin("next", nextCall),
 		"bin": builtin("bin", inBase("#b")), "hex": builtin("hex", inBase("#x")), "oct": builtin("oct", inBase("#o")),
 		"open": notHere("open", "files are not open to test files"), "eval": notHere("eval", "eval is only supported where it is called by its name"), "exec": notHere("exec", "exec is not supported in test files"),
-		"input": notHere("input", "input is not supported in test files"), "globals": builtin("globals", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return foreign("globals()"), nil }), "locals": notHere("locals", "locals is not supported in test files"), "vars": notHere("vars", "vars is not supported in test files"),
+		"input": notHere("input", "input is not supported in test files"), "globals": builtin("globals", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return foreign("globals()"), nil }), "locals": notHere("locals", "locals is not supported in test files"), "vars": builtin("vars", varsOf),
 		"staticmethod": wrapMethod("staticmethod", bindsNothing), "classmethod": wrapMethod("classmethod", bindsClass), "property": builtin("property", makeProperty),
 		"issubclass": builtin("issubclass", isSubclass), "exit": notHere("exit", "exit is not supported in test files"),
 	}

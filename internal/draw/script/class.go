@@ -15,8 +15,11 @@ import (
 type class struct {
 	name      string
 	isTest    bool
+	unittest  bool // it is a TestCase
 	close     bool // assertEqual of its tests is that of PyTorch's, for tensors
 	skip      string
+	by        []*parametrize            // of the class, the innermost first
+	methods   []marks                   // the functions of its body whose names begin with test
 	attrs     map[string]starlark.Value // what its body defines
 	order     []*class                  // itself and its bases, in the order in which attributes are looked up
 	inherited inherited                 // what its instances are beside Python's objects
@@ -439,13 +442,14 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	b := bodiesOf(t)
 	name := string(args[0].(starlark.String))
 	c := &class{name: name, attrs: map[string]starlark.Value{}, outer: b.class, inherited: plainClass{}, keywords: kwargs}
-	c.isTest = len(args) == 1 && strings.HasPrefix(name, "Test") // as pytest has it
+	c.isTest = strings.HasPrefix(name, "Test") // as pytest has it
 	var bases []*class
 	for _, v := range args[1:] {
 		switch v := v.(type) {
 		case *class:
 			bases = append(bases, v)
-			c.isTest, c.close = c.isTest || v.isTest, c.close || v.close
+			c.isTest, c.unittest, c.close = c.isTest || v.isTest, c.unittest || v.unittest, c.close || v.close
+			c.by = append(c.by, v.by...)
 			if v.base != nil {
 				c.inherited, c.base = v.inherited, v.base
 			}
@@ -456,7 +460,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		case foreign:
 			v = foreign(strings.TrimSuffix(string(v), "[…]")) // such as Generic[T]
 			if strings.HasSuffix(string(v), ".TestCase") || v == "TestCase" {
-				c.isTest, c.close = true, strings.HasPrefix(string(v), torchTesting)
+				c.isTest, c.unittest, c.close = true, true, strings.HasPrefix(string(v), torchTesting)
 			} else if n := foreignBases[v]; n == (plainClass{}) && c.base != nil { // beside a base that is more
 			} else if n != nil {
 				c.inherited, c.base = n, v
@@ -477,8 +481,13 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	if l, loads := t.Local(loadKey).(*loader); loads && b.class == nil {
 		l.redefine(t, l.testName(name, nil), name)
 	}
-	for _, d := range b.pending {
+	if _, plain := c.inherited.(plainClass); !plain {
+		c.isTest = false
+	}
+	for _, d := range slices.Backward(b.pending) {
 		switch d := d.(type) {
+		case *parametrize:
+			c.by = append(c.by, d)
 		case ignored:
 			c.skip = d.skip
 		case lacked:
@@ -500,6 +509,15 @@ func endClass(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
 	b := bodiesOf(t)
 	c := b.class
 	b.class = c.outer
+	l, loads := t.Local(loadKey).(*loader)
+	if c.isTest && !c.unittest && c.lookup("__init__") != nil { // which pytest does not take for one
+		if c.isTest = false; loads {
+			l.forget(c)
+		}
+	}
+	if loads && c.isTest && c.outer == nil {
+		l.inherit(t, c)
+	}
 	if init, ok := found(c.order[1:], "__init_subclass__").(starlark.Callable); ok {
 		keywords := slices.DeleteFunc(c.keywords, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String("metaclass")) })
 		if _, err := starlark.Call(t, init, starlark.Tuple{c}, keywords); err != nil {

@@ -99,6 +99,8 @@ func (t testCase) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "assertRaises", "assertRaisesRegex":
 		return starlark.NewBuiltin(name, assertRaises), nil
+	case "skipTest":
+		return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return nil, skipsItself(a) }), nil
 	case "subTest":
 		return starlark.NewBuiltin(name, subTest), nil
 	case "setUp", "tearDown", "setUpClass":
@@ -240,9 +242,14 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	if lost := m.lacks != "" && isTest(shortName(fn)); lost && !ok {
 		f, ok = fn, true // to be counted among those that are not supported
 	}
-	if ok && loads && (in == nil || in.isTest && in.outer == nil) {
+	if ok {
 		m.fn = f
-		out = l.enter(t, m, shortName(fn), in)
+		if in != nil && isTest(shortName(fn)) {
+			in.methods = append(in.methods, m)
+		}
+		if loads && (in == nil || in.isTest && in.outer == nil) {
+			out = l.enter(t, m, shortName(fn), in)
+		}
 	}
 	if in != nil {
 		in.attrs[shortName(fn)] = out
@@ -316,6 +323,9 @@ func shortName(fn *starlark.Function) string {
 // enter registers a function of the module or of a test class.
 func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) starlark.Value {
 	l.redefine(t, l.testName(name, in), name)
+	if in != nil {
+		m.by = append(slices.Clip(m.by), in.by...)
+	}
 	var out starlark.Value = m.fn
 	auto := m.auto != nil || m.global
 	called := !isTest(name) || m.by == nil && m.given == nil && m.lacks == "" && required(m.fn)-len(l.fixtures.of(m.fn)) > 1 // by other tests
@@ -329,6 +339,28 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 		}
 	}
 	return out
+}
+
+// forget takes the tests of a class out.
+func (l *loader) forget(c *class) {
+	of := func(t *Test) bool { return t.class == c }
+	l.file.tests = slices.DeleteFunc(l.file.tests, of)
+	l.shared = slices.DeleteFunc(l.shared, of)
+	l.plain = slices.DeleteFunc(l.plain, func(u undecorated) bool { return of(u.test) })
+}
+
+// inherit registers the tests that a class has of its bases.
+func (l *loader) inherit(t *starlark.Thread, c *class) {
+	seen := map[string]bool{}
+	for i, k := range c.order {
+		for _, m := range k.methods {
+			name := shortName(m.fn)
+			if _, hidden := c.attrs[name]; i > 0 && !seen[name] && !hidden {
+				l.enter(t, m, name, c)
+			}
+			seen[name] = true
+		}
+	}
 }
 
 // take registers a test; called says that other tests call it.

@@ -205,8 +205,11 @@ if __name__ == "__main__":
 	}
 	want := `dir/t.py::TestA::test_one
 dir/t.py::TestA::test_two it fails
+dir/t.py::TestB::test_two it fails
 dir/t.py::TestA::test_three
+dir/t.py::TestB::test_three not here
 dir/t.py::TestA::test_plain
+dir/t.py::TestB::test_plain not here
 dir/t.py::TestB::test_one not here
 dir/t.py::test_module_level it needs several devices: skip_unless_1n2d`
 	if strings.Join(got, "\n") != want {

@@ -40,6 +40,17 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 	switch name := strings.TrimPrefix(string(f), "pytest."); name {
 	case "raises":
 		return assertRaises(t, nil, args, kwargs)
+	case "skip":
+		return nil, skipsItself(append(args, keyword(kwargs, "reason")...))
+	case "importorskip":
+		if len(args) == 0 {
+			return nil, fmt.Errorf("pytest.importorskip takes the name of a module")
+		}
+		v := moduleOf(str(args[0]))
+		if f, none := v.(foreign); none {
+			return nil, skipsItself(starlark.Tuple{starlark.String("could not import " + string(f))})
+		}
+		return v, nil
 	case "approx":
 		return starlark.Call(t, inStdlib(name), args, kwargs)
 	case "fixture":
@@ -71,6 +82,9 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 		return nil, nil
 	}
 }
+
+// skipsItself is the end of a test that skips itself.
+func skipsItself(args starlark.Tuple) error { return lack("the test skips itself: %s", reason(args, 0)) }
 
 // keyword returns a keyword argument; nothing where it is not given.
 func keyword(kwargs []starlark.Tuple, name string) starlark.Tuple {
@@ -172,6 +186,22 @@ func parameterID(name string, i int, v starlark.Value) string {
 		return string(v[strings.LastIndexByte(string(v), '.')+1:])
 	}
 	return fmt.Sprintf("%s%d", name, i)
+}
+
+// mark gives all tests of the file the marks that skip.
+func (f *File) mark(v starlark.Value) {
+	marks, several := sequence(v)
+	if !several && v != nil {
+		marks = []starlark.Value{v}
+	}
+	for _, m := range marks {
+		i, ok := decoratorOf(m).(ignored)
+		for _, t := range f.tests {
+			if ok && i.skip != "" && t.Skip == "" {
+				t.Skip = i.skip
+			}
+		}
+	}
 }
 
 // parametrized returns the tests that the decorators make of one: all

@@ -175,6 +175,7 @@ func (f *File) run() (starlark.StringDict, error) {
 	globals.Freeze()
 	f.fixtures = l.fixtures
 	l.enlist()
+	f.mark(globals["pytestmark"])
 	return globals, nil
 }
 

@@ -12,6 +12,7 @@ import (
 func TestKits(t *testing.T) {
 	f := load(t, `
 import unittest
+import pytest
 from hypothesis import given, settings, strategies as st
 from parameterized import parameterized, param
 from torch.testing._internal.common_device_type import dtypes, dtypesIfCUDA, instantiate_device_type_tests, onlyCUDA, ops
@@ -54,6 +55,27 @@ def test_helped(a): pass
 def test_helps(): test_helped(1)
 
 def test_fixtures(capsys, tmp_path): pass
+
+class Mixin:
+    def test_shared(self): pass
+    def test_hidden(self): pass
+
+class TestPlain(Mixin):
+    test_hidden = None
+
+class Base(unittest.TestCase):
+    def test_base(self): pass
+
+class Derived(Mixin, Base):
+    def test_base(self): pass
+
+@pytest.mark.parametrize("b", [True, False], ids=["yes", "no"])
+@pytest.mark.parametrize("k", [1, 3])
+class TestAll:
+    def test_k(self, k, b): pass
+
+class TestModule(torch.nn.Module):
+    def test_it(self, x): return x
 `)
 	var got []string
 	for _, test := range f.Tests() {
@@ -84,7 +106,16 @@ TestLists::test_long wrong: parameterized.expand: list 0 has 3 arguments, and te
 test_drawn 7 times
 test_decorated lacks: somewhere.decorate is not supported: somewhere is not available in test files, which are run without Python
 test_helps
-test_fixtures lacks: the fixture capsys is not in test files, and the file has none of that name`
+test_fixtures lacks: the fixture capsys is not in test files, and the file has none of that name
+TestPlain::test_shared
+Derived::test_shared
+Derived::test_hidden
+Base::test_base
+Derived::test_base
+TestAll::test_k[1-yes]
+TestAll::test_k[1-no]
+TestAll::test_k[3-yes]
+TestAll::test_k[3-no]`
 	if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
 		t.Error(diff)
 	}
