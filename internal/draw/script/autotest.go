@@ -405,10 +405,13 @@ func (l *loader) enlist() {
 	slices.SortStableFunc(l.file.Notes, func(a, b Note) int { return a.Line - b.Line })
 }
 
+// receivers are what tests call the test case.
+var receivers = []string{"self", "test_case", "cls"}
+
 // asksInVain reports whether a test has a parameter that no fixture of the file gives, and
-// says so of it; a function that others call is none.
+// says so of it; a function that others call, or that is handed the test case, is none.
 func (l *loader) asksInVain(t *Test) bool {
-	if l.called(t) {
+	if first, _ := t.fn.Param(0); l.called(t) || slices.Contains(receivers, first) {
 		return false
 	}
 	for i := range t.fn.NumParams() {

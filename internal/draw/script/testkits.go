@@ -182,7 +182,7 @@ func (e *expanded) of(fn *starlark.Function) (*parametrize, error) {
 	var names []string
 	for i := range fn.NumParams() {
 		name, _ := fn.Param(i)
-		if i > 0 || name != "self" && name != "cls" && name != "test_case" {
+		if i > 0 || !slices.Contains(receivers, name) {
 			names = append(names, name)
 		}
 	}

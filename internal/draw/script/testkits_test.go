@@ -52,6 +52,8 @@ def test_decorated(x): pass
 
 def test_helped(a): pass
 
+def test_handed(test_case, a): pass
+
 def test_helps(): test_helped(1)
 
 def test_fixtures(capsys, tmp_path): pass
