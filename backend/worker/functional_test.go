@@ -129,6 +129,10 @@ func TestWordsOfTables(t *testing.T) {
 			call("v", "torch.nn.functional.log_softmax", ref("z")).call("w", "torch.nn.functional.softmin", ref("z"))
 	}
 	for name, programs := range map[string][]*builder{
+		"jax": {
+			new(builder).in("v", f32([]int{2}, 1, 2), false).in("w", f32([]int{3}, 3, 4, 5), false).
+				call("y", "torch.meshgrid", ref("v"), ref("w")).call("z", "operator.getitem", ref("y"), int64(1)),
+		},
 		"tensorflow": {
 			chosen(),
 			given().call("y", "Tensor.clone", ref("n")).call("s", "operator.setitem", ref("y"), int64(0), 1.5).call("z", "torch.add", ref("y"), int64(0)),

@@ -32,7 +32,7 @@ var onnxCalls = []string{
 	"torch.block_diag(f, v)", "torch.cross(f, g, 1)", "torch.diag_embed(f, -1)", "torch.diag_embed(f, 1, 0, 2)", "torch.diff(f, 2, 1, prepend=g)",
 	"torch.kthvalue(f, 2, 1)", "torch.median(f)", "torch.median(f, 0)", "torch.quantile(f, 0.3, 1, True)", "torch.mode(n, 1)", "torch.cummax(f, 1)",
 	"torch.cumprod(f, 0)", "torch.logcumsumexp(f, 1)", "torch.searchsorted(steps, f, right=True)", "torch.bucketize(f, steps)", "torch.bincount(to, pair, 5)", "torch.bincount(byte, pair, 5)", "torch.randint(1, (3,))", "torch.randint_like(f, 1)", "torch.nn.functional.softmax(f)",
-	"torch.nn.functional.log_softmax(cube)", "torch.nn.functional.softmin(v)",
+	"torch.nn.functional.log_softmax(cube)", "torch.meshgrid(v, v)", "torch.nn.functional.softmin(v)",
 	"torch.index_add(square, 0, to, f, alpha=0.5)", "torch.index_copy(square, -2, to, f)", "torch.index_fill(f, 1, to, 2.5)",
 	"torch.index_reduce(square, 0, to, f, \"amax\")",
 	"torch.histc(f, 4, -1.0, 1.0)", "torch.unique_consecutive(n, True, True)", "torch.masked_scatter(f, above, g)", "f.scatter_reduce(0, bits, g, \"mean\", include_self=False)",

@@ -39,6 +39,17 @@ not same(x.grad, [0.25])`,
 	Proof:  `not same(torch.polygamma(1, torch.tensor([-1., -2.])), [inf, inf])`,
 }, {
 	Reference: "torch",
+	Target:    "hardswish",
+	Kinds:     values,
+	Rule:      compare.NonFinite,
+	When: func(p *program.Program) bool {
+		return anyElement(p, 0, func(v float64) bool { return math.IsInf(v, -1) })
+	},
+	Shows:  cmplx.IsNaN,
+	Reason: "the function is 0 below -3, as documented, and computed as a product with a 0, which is NaN of -inf",
+	Proof:  `same(F.hardswish(torch.tensor([-1e30])), [0]) and same(F.hardswish(torch.tensor([-inf])), [nan])`,
+}, {
+	Reference: "torch",
 	Target:    "softsign",
 	Kinds:     values,
 	When: func(p *program.Program) bool {
