@@ -22,7 +22,8 @@ var inputsHave = map[string]inCalls{
 	"nan":               someElement(func(v complex128) bool { return cmplx.IsNaN(v) }),
 	"infinity":          someElement(cmplx.IsInf),
 	"-0":                someElement(func(v complex128) bool { return v == 0 && math.Signbit(real(v)) }),
-	"equal":             {hasEqualPlaces, equalAt},                                                    // two with floats, elements at one place
+	"equal":             {hasEqualPlaces, equalAt},                                                    // two with floats, or the first and another, elements at one place
+	"a bound":           {when: hasBound, at: boundAt},                                                // one, an element that is a number of the call
 	"repeated":          {when: someInputIs(hasTwice)},                                                // one, an element twice
 	"nothing":           {when: someInputIs(func(in *program.Input) bool { return empty(*in) })},      // one, no elements
 	"integers":          {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) })}, // one, of bools too
@@ -128,12 +129,14 @@ func operands(p *program.Program) (all []*program.Input) {
 // hasEqualPlaces reports two inputs that are equal at a place.
 func hasEqualPlaces(p *program.Program) bool {
 	all := operands(p)
-	if len(all) != 2 {
+	if len(all) < 2 {
 		return false
 	}
-	shape, err := tensor.BroadcastShapes(all[0].Shape, all[1].Shape)
-	if err != nil {
-		return false
+	shape, err := all[0].Shape, error(nil)
+	for _, in := range all[1:] {
+		if shape, err = tensor.BroadcastShapes(shape, in.Shape); err != nil {
+			return false
+		}
 	}
 	equal := equalAt(p, shape)
 	for i := range tensor.NumElements(shape) {
@@ -153,17 +156,65 @@ func hasTwice(in *program.Input) bool {
 	})
 }
 
-// equalAt are the places at which two inputs are equal.
+// equalAt are the places at which the first input and another are equal.
 func equalAt(p *program.Program, shape []int) func(int) bool {
 	all := operands(p)
-	if len(all) != 2 {
+	if len(all) < 2 {
 		return nil
 	}
-	a, b := spread(all[0], shape), spread(all[1], shape)
-	if a == nil || b == nil {
+	var at []func(int) complex128
+	for _, in := range all {
+		element := spread(in, shape)
+		if element == nil {
+			return nil
+		}
+		at = append(at, element)
+	}
+	return func(i int) bool {
+		return slices.ContainsFunc(at[1:], func(other func(int) complex128) bool { return other(i) == at[0](i) })
+	}
+}
+
+// bounds are the numbers of the calls as elements of an input.
+func bounds(p *program.Program, in *program.Input) (all []complex128) {
+	for _, c := range p.Calls {
+		values := slices.Clone(c.Args)
+		for _, kw := range c.Kwargs {
+			values = append(values, kw.Value)
+		}
+		for _, v := range values {
+			if n, ok := v.(int64); ok {
+				v = float64(n)
+			}
+			if x, ok := v.(float64); ok {
+				all = append(all, tensor.Float64s(in.DType, []int{1}, x).At(0))
+			}
+		}
+	}
+	return all
+}
+
+func isBound(p *program.Program, in *program.Input) func(complex128) bool {
+	all := bounds(p, in)
+	return func(v complex128) bool { return slices.Contains(all, v) }
+}
+
+func hasBound(p *program.Program) bool {
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return hasFloats(in) && hasOne(&in, isBound(p, &in)) })
+}
+
+// boundAt are the places at which the first input is a number of the call.
+func boundAt(p *program.Program, shape []int) func(int) bool {
+	all := operands(p)
+	if len(all) == 0 {
 		return nil
 	}
-	return func(i int) bool { return a(i) == b(i) }
+	element := spread(all[0], shape)
+	if element == nil {
+		return nil
+	}
+	is := isBound(p, all[0])
+	return func(i int) bool { return is(element(i)) }
 }
 
 // shapesDiffer reports inputs of different shapes.
