@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"math/cmplx"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -177,6 +178,10 @@ func TestWordsOfTables(t *testing.T) {
 			given().call("y", "torch.broadcast_to", ref("x")).kw("size", program.List{int64(2), int64(2), int64(2), int64(3)}),
 			given().in("i", index, false).call("y", "Tensor.clone", ref("x")).call("z", "Tensor.scatter_", ref("y"), int64(0), ref("i")).kw("value", 2.5),
 			given().call("y", "Tensor.split", ref("x")).kw("split_size", int64(2)).kw("dim", int64(-1)).call("z", "torch.split").kw("tensor", ref("x")).kw("split_size_or_sections", program.List{int64(1), int64(2)}).kw("dim", int64(2)),
+			given().call("y", "torch.constant_pad_nd", ref("x"), program.List{int64(1), int64(0)}, 1.5).call("z", "torch.ravel", ref("y")).
+				call("v", "torch.split_with_sizes", ref("x"), program.List{int64(1), int64(2)}, int64(2)).
+				call("w", "Tensor.split_with_sizes", ref("x")).kw("split_sizes", program.List{int64(1), int64(1)}).
+				call("u", "torch.nn.functional.upsample_nearest", ref("x"), int64(5)),
 			given().call("y", "torch.adaptive_max_pool1d", ref("x"), int64(2)),
 			given().call("y", "torch.linalg.diagonal", ref("x")).kw("offset", int64(1)).call("z", "torch.linalg.diagonal", ref("x")).kw("dim1", int64(0)),
 		},
@@ -198,6 +203,22 @@ func TestWordsOfTables(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPowersOfNumbers: Paddle's power of a number is another kernel than that of a tensor,
+// whose gradient of complex numbers is wrong.
+func TestPowersOfNumbers(t *testing.T) {
+	own, w := torch(t), framework(t, "paddle", "paddle")
+	z := tensor.New(tensor.C64, 2)
+	z.Set(0, 0.75+1i)
+	z.Set(1, -1+0.5i)
+	b := new(builder).in("z", z, true).call("y", "torch.pow", ref("z"), 1.5).back("y", program.Fill{Dist: program.Uniform, Lo: -1, Hi: 1, Key: 5})
+	got, want := runOK(t, w, b).Grad("z"), runOK(t, own, b).Grad("z")
+	for i := range want.Len() {
+		if cmplx.Abs(got.At(i)-want.At(i)) > 1e-5 {
+			t.Errorf("the gradient is %s, want %s", numbers(got), numbers(want))
+		}
 	}
 }
 

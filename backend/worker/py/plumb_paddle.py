@@ -20,6 +20,7 @@ paddle.disable_signal_handler()  # which may wait for ever in a process whose me
 linecache.cache[__file__] = (0, None, linecache.getlines(__file__), __file__)
 
 
+POWERS = ("float32", "float64", "int32", "int64", "complex64", "complex128")  # the dtypes of powers of a number
 HELD = []  # what was captured: Paddle 3.3 ends the process in a later call where it is freed
 
 
@@ -137,6 +138,11 @@ class Paddle(plumb_subject.Adapter):
         dtype = promoted(self, values)
         return [paddle.full([], v, dtype) if not self.is_tensor(v) else v.astype(dtype) if self.dtype_name(v.dtype) != dtype else v
                 for v in values]
+
+    def power(self, base, exponent):
+        """Returns what pow takes, which has a kernel for numbers in the dtypes POWERS."""
+        base, power = self.pair(base, exponent)
+        return (base, power) if self.is_tensor(exponent) or self.dtype_name(base.dtype) not in POWERS else (base, exponent)
 
     def rank(self, t, n):
         """Returns a tensor, which has to have a batch."""
