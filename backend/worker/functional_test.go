@@ -133,6 +133,8 @@ func TestWordsOfTables(t *testing.T) {
 		"jax": {
 			new(builder).in("v", f32([]int{2}, 1, 2), false).in("w", f32([]int{3}, 3, 4, 5), false).
 				call("y", "torch.meshgrid", ref("v"), ref("w")).call("z", "operator.getitem", ref("y"), int64(1)),
+			given().in("q", f32([]int{2}, 0.25, 0.5), false).call("y", "torch.quantile", ref("x"), ref("q"), int64(1), true).call("z", "torch.nanquantile", ref("x"), 0.75),
+			given().call("a", "operator.mul", ref("x"), ref("x")).call("y", "torch.cross", ref("a"), ref("x")),
 		},
 		"tensorflow": {
 			chosen(),

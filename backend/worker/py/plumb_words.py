@@ -73,6 +73,10 @@ class Words:
             raise Unsupported("an argument is not given")
         return v
 
+    def crossed(self, t, dim):
+        """Returns the dimension of a cross product, which is the first of three elements where it is not given."""
+        return self.given(next((d for d, n in enumerate(t.shape) if n == 3), None)) if dim is None else dim
+
     def softened(self, t, dim):
         """Returns the dimension of a softmax, which PyTorch chooses where it is not given."""
         return (0 if len(t.shape) in (0, 1, 3) else 1) if dim is None else dim
