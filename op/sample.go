@@ -8,10 +8,12 @@ import (
 )
 
 // Sampler draws legal arguments for a Def's Sample. DType is the floating
-// dtype in which differentiable tensors are wanted.
+// dtype in which differentiable tensors are wanted. Fresh says that a case is drawn;
+// without it a draw is one of those that the recorded conformance suite is made of.
 type Sampler struct {
 	*choice.Source
 	DType tensor.DType
+	Fresh bool
 }
 
 // Dims draws a shape of n dimensions of sizes 1 to 5.

@@ -551,7 +551,7 @@ func sampleApart(s *op.Sampler) []any {
 	return []any{both.Select(0, 0), both.Select(0, 1)}
 }
 
-// sampleQuotients draws operands whose quotient is far from integers.
+// sampleQuotients draws operands whose quotient is far from integers; of integers any.
 func sampleQuotients(s *op.Sampler) []any {
 	a, b := twoShapes(s)
 	x, y := s.Tensor(0.1, 0.9, a...), tensor.New(s.DType, b...)
@@ -560,6 +560,23 @@ func sampleQuotients(s *op.Sampler) []any {
 	}
 	for i := range x.Len() {
 		x.Set(i, x.At(i)+complex(float64(s.Int(-3, 3)), 0))
+	}
+	if !s.Fresh {
+		return []any{x, y}
+	}
+	by := complex([]float64{1, 2, 3, 0.5}[s.Index(4)], 0)
+	if s.DType.IsInt() {
+		by = complex(math.Ceil(real(by)), 0)
+	}
+	for i := range y.Len() {
+		y.Set(i, y.At(i)*by)
+	}
+	for i := range x.Len() {
+		if s.DType.IsInt() {
+			x.SetInt(i, s.Int(-7, 8))
+		} else {
+			x.Set(i, x.At(i)*by)
+		}
 	}
 	return []any{x, y}
 }

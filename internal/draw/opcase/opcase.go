@@ -159,7 +159,7 @@ func isPure(name string) bool { return !op.InPlace(name) }
 // public names.
 func (d Drawer) sample(src *choice.Source, dt tensor.DType, name func(*choice.Source, []string) string) (*call, error) {
 	c := &call{Program: &program.Program{Seed: src.Key()}, src: src, def: d.Def}
-	args := d.Def.Sample(&op.Sampler{Source: src, DType: dt})
+	args := d.Def.Sample(&op.Sampler{Source: src, DType: dt, Fresh: true})
 	params := d.Def.Sigs()[0].Params
 	for i, a := range args {
 		if kw, ok := a.(op.Kwarg); ok {
@@ -299,12 +299,18 @@ func Spaced(shape []int) []int { return tensor.SpacedStrides(shape, 2) }
 // special numbers stand at the edges of elementwise functions.
 var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 0.5, -0.5, 1e-40, 65504, 3e38}
 
-// specials puts edge points into an elementwise operator's inputs, in a
-// quarter of the cases. They are not differentiated there: at a pole or a
-// kink every gradient is a convention; nor are they put into what an in-place
-// form changes, because what follows from a known fault there is told by no name.
+// extreme numbers stand at the ends of the order of all numbers, and beside it.
+var extreme = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+
+// specials puts edge points into the inputs of an elementwise operator, or of one
+// that goes by the order of elements, in a quarter of the cases. They are not
+// differentiated there: at a pole or a kink every gradient is a convention; nor are
+// they put into what an in-place form changes, because what follows from a known
+// fault there is told by no name. Of an order each stands once at most, because which
+// of equal elements comes first is a convention too.
 func (c *call) specials(dt tensor.DType) {
-	if op.InPlace(c.target) || !c.def.ScalarFunction() || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
+	scalar, order := c.def.ScalarFunction(), c.def.Traits&(op.Monotone|op.FollowsOrder|op.Compares) != 0
+	if op.InPlace(c.target) || !scalar && !order || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
 		return
 	}
 	for i := range c.Inputs {
@@ -314,6 +320,14 @@ func (c *call) specials(dt tensor.DType) {
 		}
 		data := in.Fill.Data.Clone()
 		c.src.Own(func() {
+			if !scalar && data.Len() > 0 {
+				for _, v := range extreme {
+					if c.src.Bool() {
+						data.Set(c.src.Index(data.Len()), complex(v, 0))
+					}
+				}
+				return
+			}
 			for j := range data.Len() {
 				if c.src.Int(0, 4) == 0 {
 					data.Set(j, complex(special[c.src.Index(len(special))], 0))
