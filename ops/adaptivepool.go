@@ -68,6 +68,7 @@ func adaptiveMaxima(n int) []*op.Def {
 	}
 	maxima := &op.Def{
 		Sig:     top + size + ") -> Tensor",
+		Traits:  op.Monotone,
 		Names:   []string{"torch.nn.functional." + top},
 		Doc:     "Maxima over boxes " + adaptDoc,
 		SBP:     planes(n, arg.Input),

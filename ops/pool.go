@@ -45,10 +45,11 @@ func maxPools(n int) []*op.Def {
 		indexed.Names = append(indexed.Names, "torch."+found)
 	}
 	return []*op.Def{{
-		Sig:   plain + params + ") -> Tensor",
-		Names: []string{"torch.nn.functional." + plain, "torch." + plain},
-		Doc:   maxPoolDoc,
-		SBP:   planes(n, arg.Input),
+		Sig:    plain + params + ") -> Tensor",
+		Traits: op.Monotone,
+		Names:  []string{"torch.nn.functional." + plain, "torch." + plain},
+		Doc:    maxPoolDoc,
+		SBP:    planes(n, arg.Input),
 		Infer: func(a op.Args) ([]op.Meta, error) {
 			p, err := maxPoolOf(a)
 			if err != nil {

@@ -303,13 +303,13 @@ var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1
 var extreme = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
 // specials puts edge points into the inputs of an elementwise operator, or of one
-// that goes by the order of elements, in a quarter of the cases. They are not
+// that goes by the order or the class of elements, in a quarter of the cases. They are not
 // differentiated there: at a pole or a kink every gradient is a convention; nor are
 // they put into what an in-place form changes, because what follows from a known
 // fault there is told by no name. Of an order each stands once at most, because which
 // of equal elements comes first is a convention too.
 func (c *call) specials(dt tensor.DType) {
-	scalar, order := c.def.ScalarFunction(), c.def.Traits&(op.Monotone|op.FollowsOrder|op.Compares) != 0
+	scalar, order := c.def.ScalarFunction(), c.def.Traits&(op.Monotone|op.FollowsOrder|op.Compares|op.Classifies) != 0
 	if op.InPlace(c.target) || !scalar && !order || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
 		return
 	}
