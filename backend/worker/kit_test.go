@@ -405,7 +405,7 @@ func TestPromotion(t *testing.T) { prints(t, "testdata/promotion.py", "672\n") }
 
 // TestTableMistakes: a table that says what no table says is refused by its entry.
 func TestTableMistakes(t *testing.T) {
-	prints(t, "testdata/mistakes.py", "none\nexpp is no operator: is it exp?\nexp: an entry has no dtype, but call, dtypes, when, ignores, ints, rank\nexp: the call numpy.exp(input: '(' was never closed\nexp: a table's call has no ListComp: numpy.exp(*[v for v in [input]]); exp: a table's call has no comprehension: numpy.exp(*[v for v in [input]])\n")
+	prints(t, "testdata/mistakes.py", "none\nexpp is no operator: is it exp?\nexp: an entry has no dtype, but call, dtypes, when, ignores, ints, rank\nexp: the call numpy.exp(input: '(' was never closed\nexp: a table's call has no ListComp: numpy.exp(*[v for v in [input]]); exp: a table's call has no comprehension: numpy.exp(*[v for v in [input]])\nsoftmax: Own has no soft: is it self.softened?\n")
 }
 
 // TestPlain: tensors are the same with numpy and without it.

@@ -23,7 +23,7 @@ class Subject:
         device = os.environ.get("PLUMB_WORKER_DEVICE") or "cpu"
         if device != "cpu":
             raise Refusal("%s runs on the CPU alone, not on %s" % (self.adapter.name, device))
-        wrong = list(plumb_table.mistakes(self.adapter.table)) if self.adapter.own else ()
+        wrong = (list(plumb_table.mistakes(self.adapter.table)) or list(plumb_mistakes.absent(self.adapter))) if self.adapter.own else ()
         if wrong:
             raise Refusal("the table of %s: %s" % (self.adapter.name, "; ".join(wrong[:8])))
         if self.adapter.unheeded:

@@ -1,5 +1,7 @@
 """What is said of mistakes in an adapter: where they are, and what the kit asks for there."""
 
+import ast
+import difflib
 import linecache
 import os
 import sys
@@ -32,6 +34,17 @@ def explained(adapter, kit, values, e):
         lacks = next(filter(None, (lacking(v) for v in values if adapter.is_tensor(v))), "")
         return lacks and " (%s.py: %s)" % (module, lacks)
     return ""
+
+
+def absent(adapter):
+    """Lists the calls of a table that name something by self which the adapter has not."""
+    for name, entry in adapter.table.items():
+        for e in entry if isinstance(entry, list) else [entry]:
+            call = e if isinstance(e, str) else (e or {}).get("call") or "None"
+            for node in ast.walk(ast.parse(call, mode="eval")):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" and not hasattr(adapter, node.attr):
+                    near = difflib.get_close_matches(node.attr, dir(adapter), 1)
+                    yield "%s: %s has no %s%s" % (name, type(adapter).__name__, node.attr, near and ": is it self.%s?" % near[0] or "")
 
 
 def entered(module, e):

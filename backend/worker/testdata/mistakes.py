@@ -1,5 +1,6 @@
 """Prints what the kit says of tables with mistakes, and of the shipped ones, in which there are none."""
 
+import plumb_mistakes
 import plumb_table
 
 for table in (
@@ -13,3 +14,13 @@ for table in (
 for name in ("jax", "tensorflow", "mlx", "numpy", "mindspore", "onnx", "tinygrad"):
     for mistake in plumb_table.mistakes(plumb_table.load(name + ".json")):
         print(name, mistake)
+
+
+class Own:
+    table = {"softmax": [{"call": "self.soft(input, dim)", "when": {"dim": 0}}, "self.softened(input, dim)"], "exp": "numpy.exp(input)", "sin": None}
+
+    def softened(self, t, dim):
+        return t
+
+
+print(*plumb_mistakes.absent(Own()))

@@ -349,7 +349,7 @@ func typeName(v *backend.Value) string {
 	case v.Module:
 		return "a module"
 	}
-	switch v.Plain.(type) {
+	switch x := v.Plain.(type) {
 	case nil:
 		return "None"
 	case int64:
@@ -358,8 +358,8 @@ func typeName(v *backend.Value) string {
 		return "a float"
 	case complex128:
 		return "a complex"
-	case string:
-		return "a str"
+	case string: // so is what a subject names because Plumb has nothing like it
+		return fmt.Sprintf("a str (%.60q)", x)
 	}
 	return fmt.Sprintf("a %T", v.Plain)
 }
