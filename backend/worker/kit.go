@@ -50,7 +50,8 @@ func NewSubject(dir, name, module, python string, own bool) (path string, err er
 		if err != nil {
 			return "", err
 		}
-		files[file] = fill.Replace(string(text))
+		// Where numpy is the module it is imported for what comes from Plumb.
+		files[file] = strings.Replace(fill.Replace(string(text)), "import plumb_subject\nimport numpy\n", "import plumb_subject\n", 1)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err

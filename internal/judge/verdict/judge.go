@@ -358,8 +358,11 @@ func typeName(v *backend.Value) string {
 		return "a float"
 	case complex128:
 		return "a complex"
-	case string: // so is what a subject names because Plumb has nothing like it
-		return fmt.Sprintf("a str (%.60q)", x)
+	case string:
+		if what, foreign := strings.CutPrefix(x, "unsupported "); foreign { // a tensor of a dtype that Plumb has not
+			return "a " + what
+		}
+		return "a str"
 	}
 	return fmt.Sprintf("a %T", v.Plain)
 }

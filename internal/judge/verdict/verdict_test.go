@@ -143,6 +143,7 @@ var cases = []struct {
 	{name: "tuple_length", change: func(_, c *backend.Outcome) { c.Values[3].Tuple = c.Values[3].Tuple[:1] }, word: Misaligned, kind: "structure", where: "call 3, value v"},
 	{name: "no_tuple", change: func(_, c *backend.Outcome) { c.Values[3] = c.Values[3].Tuple[0] }, word: Misaligned, kind: "structure", where: "call 3, value v"},
 	{name: "none", change: func(_, c *backend.Outcome) { c.Values[4] = backend.Value{} }, word: Misaligned, kind: "structure", where: "call 4, value s"},
+	{name: "foreign", change: func(_, c *backend.Outcome) { c.Values[1] = backend.Value{Plain: "unsupported mine.Tensor(uint64)"} }, word: Misaligned, kind: "structure", where: "call 1, value h"},
 	{name: "float_close", change: func(_, c *backend.Outcome) { c.Values[4].Plain = 1.500001 }, word: Aligned},
 	{name: "float", change: func(_, c *backend.Outcome) { c.Values[4].Plain = 1.6 }, word: Misaligned, kind: "value", where: "call 4, value s"},
 	{name: "int", change: func(_, c *backend.Outcome) { c.Values[5].Plain = int64(2) }, word: Misaligned, kind: "value", where: "call 5, value n"},
