@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"plumb/backend"
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 )
@@ -50,6 +51,7 @@ type Cluster struct {
 	forms     map[string]*form    // of its calls, by what they give
 	otherwise bool                // a finding differs in more than a dtype
 	answered  bool                // one is of a call that came back: a process that ends, or hangs, tells of no wrong name
+	forward   bool                // one is of a result: a name, or a default, that is wrong shows in results and not in gradients alone
 	variants  map[string]*variant // of the operator's literal: the dtypes
 }
 
@@ -112,6 +114,7 @@ func (t *Triage) Add(r *verdict.Record) {
 		c.add(cause(v))
 		c.otherwise = c.otherwise || !ofDType(v)
 		c.answered = c.answered || v.Word == verdict.Misaligned
+		c.forward = c.forward || !ofGradients(v)
 		if variant != Illegal {
 			c.judge(variant, true)
 			c.called(lastCall(r.Program, id, ofOne), true)
@@ -188,6 +191,12 @@ func ofDType(v *verdict.Verdict) bool {
 	return v.Kind == verdict.Kind(compare.DType) && !slices.ContainsFunc(v.Differences, func(d verdict.Difference) bool { return d.Kind != v.Kind })
 }
 
+// ofGradients reports whether the results agree, as they do not where an argument is
+// given in a wrong place or left out with another default.
+func ofGradients(v *verdict.Verdict) bool {
+	return v.Kind == verdict.Kind(backend.PartGrad) || v.Kind == verdict.Kind(backend.PartParamGrad)
+}
+
 // Clusters returns the operators with findings, those with a table that is
 // likely wrong first, then by the number of findings.
 func (t *Triage) Clusters() []*Cluster {
@@ -200,13 +209,13 @@ func (t *Triage) Clusters() []*Cluster {
 			continue
 		}
 		slices.SortStableFunc(c.Causes, func(a, b *Cause) int { return b.Count - a.Count })
-		if c.whole() && c.answered && t.Callable != nil {
+		if c.whole() && c.answered && c.forward && t.Callable != nil {
 			c.Table = t.Callable(c.Candidate, c.Operator)
 			if c.DTypes = c.Table != nil && !c.otherwise; c.DTypes {
 				c.Table = nil
 			}
 		}
-		if c.Table == nil && !c.DTypes && c.answered && t.Callable != nil {
+		if c.Table == nil && !c.DTypes && c.answered && c.forward && t.Callable != nil {
 			if has := t.Callable(c.Candidate, c.Operator); has != nil {
 				if c.Default = c.wrongDefault(has.Torch); c.Default != "" {
 					c.Table = has

@@ -24,6 +24,9 @@ func TestTriageOfDefaults(t *testing.T) {
 		v := verdict.Verdict{Word: verdict.Aligned}
 		if failed {
 			v = verdict.Verdict{Word: verdict.Misaligned, Kind: "value"}
+			if operator == "slope" {
+				v.Kind = "grad"
+			}
 		}
 		for range n {
 			triage.Add(&verdict.Record{Test: "ops::" + operator + "[float32]", Candidate: "jax", Verdict: &v, Program: p})
@@ -44,6 +47,8 @@ func TestTriageOfDefaults(t *testing.T) {
 	add("chance", 18, true, "")
 	add("chance", 2, false, "")
 	add("chance", 3, false, ", 0")
+	add("slope", 3, true, "")
+	add("slope", 9, false, ", 0")
 	add("few", 2, true, "")
 	add("few", 9, false, ", 0")
 	got := map[string]string{}
@@ -52,7 +57,7 @@ func TestTriageOfDefaults(t *testing.T) {
 			t.Errorf("%s: %+v", c.Operator, c)
 		}
 	}
-	for operator, want := range map[string]string{"position": "dim", "name": "eps", "chance": "dim", "both": "", "some": "", "few": ""} {
+	for operator, want := range map[string]string{"position": "dim", "name": "eps", "chance": "dim", "both": "", "some": "", "few": "", "slope": ""} {
 		if got[operator] != want {
 			t.Errorf("%s: %q, want %q", operator, got[operator], want)
 		}
