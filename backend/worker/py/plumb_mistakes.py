@@ -42,7 +42,8 @@ def absent(adapter):
         for e in entry if isinstance(entry, list) else [entry]:
             call = e if isinstance(e, str) else (e or {}).get("call") or "None"
             for node in ast.walk(ast.parse(call, mode="eval")):
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" and not hasattr(adapter, node.attr):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self" and not (
+                        hasattr(adapter, node.attr) or hasattr(adapter, node.attr + "_")):  # which changes in place
                     near = difflib.get_close_matches(node.attr, dir(adapter), 1)
                     yield "%s: %s has no %s%s" % (name, type(adapter).__name__, node.attr, near and ": is it self.%s?" % near[0] or "")
 
