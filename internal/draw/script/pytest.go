@@ -84,7 +84,9 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 }
 
 // skipsItself is the end of a test that skips itself.
-func skipsItself(args starlark.Tuple) error { return lack("the test skips itself: %s", reason(args, 0)) }
+func skipsItself(args starlark.Tuple) error {
+	return lack("the test skips itself: %s", reason(args, 0))
+}
 
 // keyword returns a keyword argument; nothing where it is not given.
 func keyword(kwargs []starlark.Tuple, name string) starlark.Tuple {
