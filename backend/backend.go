@@ -56,6 +56,9 @@ type Job struct {
 	Cotangents tensor.DType
 	// Measure asks how long the last call takes; nil for not.
 	Measure *Measure
+	// Wanted are the calls whose values alone are asked for; nil for all that a run
+	// tells. A backend may tell more.
+	Wanted []int
 	// Alone asks for a process of the subject's that has run nothing before.
 	Alone bool
 }

@@ -13,6 +13,12 @@ import (
 // an outcome other than OK is to be an error of run.
 func Observe(p *program.Program, refs []program.Ref, run func(*Job) (*Outcome, error)) ([]Value, error) {
 	o := observation{job: NewJob(p), run: run}
+	o.job.Wanted = []int{}
+	for i, c := range p.Calls {
+		if slices.Contains(refs, program.Ref(c.Result)) {
+			o.job.Wanted = append(o.job.Wanted, i)
+		}
+	}
 	vs := make([]Value, len(refs))
 	for i, ref := range refs {
 		var err error
@@ -49,7 +55,7 @@ func (o *observation) value(p *program.Program, ref program.Ref) (v Value, err e
 		}
 	}
 	now := *o.job
-	now.Program = p.AsNow(ref)
+	now.Program, now.Wanted = p.AsNow(ref), []int{len(p.Calls)}
 	out, err := o.run(&now)
 	if err != nil {
 		return Value{}, err

@@ -172,6 +172,10 @@ func (e *encoder) program(length int) error {
 			e.raw(`]`)
 		}
 	}
+	if e.job.Wanted != nil {
+		e.raw(`,"wanted":`)
+		e.ints(e.job.Wanted)
+	}
 	if m := e.job.Measure; m != nil {
 		e.raw(`,"measure":[`)
 		e.int(m.Times)

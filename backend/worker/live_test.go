@@ -412,6 +412,34 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
+// TestWanted: the values of the calls that are wanted are those right behind them, and
+// nothing else is told; a scope around a call ends with it.
+func TestWanted(t *testing.T) {
+	w := torch(t)
+	off := &program.Scope{Target: "torch.no_grad"}
+	b := new(builder).in("x", f32([]int{2}, 1, 2), true).
+		call("l", "torch.nn.Linear", int64(2), int64(2)).
+		call("v", "torch.neg", ref("x")).
+		call("a", "torch.mul", ref("v"), int64(3)).
+		call("b", "torch.mul", ref("v"), int64(2)).
+		call("c", "Tensor.add_", ref("b"), int64(1))
+	b.p.Calls[2].Scopes, b.p.Calls[3].Scopes = []*program.Scope{off}, []*program.Scope{off}
+	job := b.job()
+	job.Wanted = []int{1, 3}
+	out, err := w.Run(t.Context(), job)
+	if err != nil || out.Status != backend.OK {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	same(t, "wanted", out.Values[1].Tensor, f32([]int{2}, -1, -2))
+	same(t, "wanted, before it is changed", out.Values[3].Tensor, f32([]int{2}, -2, -4))
+	if !out.Values[1].RequiresGrad || out.Values[3].RequiresGrad {
+		t.Error("a call is not in its own context")
+	}
+	if out.Values[2].Tensor != nil || out.Values[4].Tensor != nil || len(out.Initial) > 0 || len(out.Slots) > 0 {
+		t.Errorf("more is told than is wanted: %+v", out)
+	}
+}
+
 func TestBatchKeepsOrder(t *testing.T) {
 	w := torch(t)
 	var jobs []*backend.Job

@@ -269,3 +269,19 @@ def test_padded():
     rows = [x[i, :n] for i, n in enumerate(lengths.tolist())]
     assert not hasattr(torch, "no_such_name") and hasattr(F, "softmax")
     return x[mask], nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+
+def test_training_loop():
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2)
+    x, y = torch.randn(8, 4), torch.randn(8, 1)
+    losses = []
+    for step in range(10):
+        opt.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+        if step % 5 == 0:
+            print(f"{step}: {loss.item():.4f}")
+    assert losses[-1] < losses[0]

@@ -242,7 +242,8 @@ class Run:
         self.firsts = self.found = None  # gradients of the first and the second order, by the tensor's id
         self.last = None  # the value of the last call, until it is stored
         self.reply = {"status": "ok", "values": self.values}
-        if adapter.watches:
+        self.wanted = case.get("wanted")  # the calls whose values alone are told; None for all, and what they change
+        if adapter.watches and self.wanted is None:
             self.reply["changes"] = self.changes
 
     def run(self):
@@ -285,6 +286,8 @@ class Run:
         self.leaves = [x for x, entry in zip(self.env, entries) if entry[4]]
 
     def calls(self):
+        if self.wanted is not None:
+            return self.observed()
         env, calls, makers, mark = self.env, self.case["calls"], self.targets.makers, self.memory.mark
         late = self.late and not any(call[0] == "getattr" and call[1][1] == "grad" for call in calls)  # to which a backward pass adds
         for i, call in enumerate(calls):
@@ -308,6 +311,26 @@ class Run:
             else:
                 self.values.append(self.adapter.encode(self, v))
             mark = self.memory.mark
+
+    def observed(self):
+        """Makes the calls for the values of some: nothing else is told, and calls of one block
+        enter its contexts once."""
+        makers, wanted, block, contexts = self.targets.makers, set(self.wanted), [], contextlib.ExitStack()
+        try:
+            for i, call in enumerate(self.case["calls"]):
+                self.call = self.memory.mark[1] = i
+                f, args, kwargs = self.prepared(call)
+                scopes = call[3] if len(call) > 3 else []
+                if scopes != block:
+                    contexts.close()
+                    block, contexts = scopes, self.entered(scopes)
+                v = f(*args, **kwargs)
+                self.env.append(v)
+                if call[0] in makers:
+                    self.constructed(i, v)
+                self.values.append(self.adapter.encode(self, v) if i in wanted else None)
+        finally:
+            contexts.close()
 
     def prepared(self, call):
         """Returns what a call calls, and its arguments."""
@@ -379,7 +402,8 @@ class Run:
     def constructed(self, i, module):
         self.fill(i, module)
         self.modules[i] = module
-        self.reply.setdefault("modules", []).append({"call": i, "initial": self.state(self.adapter.state(module))})
+        if self.wanted is None:
+            self.reply.setdefault("modules", []).append({"call": i, "initial": self.state(self.adapter.state(module))})
 
     def fill(self, i, module):
         """Gives a module the state that the request has for it."""

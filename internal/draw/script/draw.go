@@ -385,7 +385,7 @@ func (d *draw) isDefaultDevice(v any) bool {
 }
 
 // maxAsked bounds the calls that the reference runs to tell values to a draw.
-const maxAsked = 100000
+const maxAsked = 1 << 20
 
 // observe asks the reference for a value.
 func (d *draw) observe(ref program.Ref) (backend.Value, error) {
