@@ -25,6 +25,8 @@ func (c *applied) monotone() []*state {
 			return &state{err: spread(y, low[i], high[i], c.unit)}
 		case ordered && !y.DType().IsDifferentiable():
 			return &state{integral: true}
+		case c.asks() && !y.DType().IsDifferentiable():
+			return &state{unknown: true, rivals: c.rivals(i)}
 		}
 		return &state{unknown: true}
 	})

@@ -20,6 +20,7 @@ var rules []rule
 
 func init() { // some rules apply rules again, to formulas
 	rules = []rule{
+		{"places with rivals", (*applied).rivalled, (*applied).anywhere},
 		{"unknown operands", func(c *applied) bool { return c.unknown }, func(*applied) []*state { return nil }},
 		{"uncertain operands", (*applied).uncertain, (*applied).either},
 		{"near decision", (*applied).decides, (*applied).jumps},

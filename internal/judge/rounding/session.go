@@ -21,6 +21,7 @@ type state struct {
 	count    float64        // roundings of one sum
 	// functions says that functions were applied on the way.
 	functions bool
+	rivals    []*tensor.Tensor // of unknown places
 }
 
 // errorSession is a session whose values carry error bounds.

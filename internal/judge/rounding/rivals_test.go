@@ -1,0 +1,58 @@
+package rounding
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"plumb/backend"
+	"plumb/nn"
+	"plumb/ops"
+)
+
+// TestRivals: a gradient may go to any element of a window that is within the errors of its
+// largest, and to no other: none that is further, nor one that is as large in float64.
+func TestRivals(t *testing.T) {
+	const near, far, less = 1 + 0x1p-23, 1 + 0x1p-16, 1 - 0x1p-24
+	for _, c := range []struct {
+		what, pool string
+		x          []float64
+		moves      []bool // whether an element may have another gradient by a choice
+	}{
+		{"the second", "max_pool1d(d, 2)", []float64{1, near, 2, 1, 1, 2}, []bool{true, true, false, false, false, false}},
+		{"one that is further", "max_pool1d(d, 2)", []float64{1, far, 1, near}, []bool{false, false, true, true}},
+		{"one that is as large", "max_pool1d(d, 2)", []float64{1, 1, near, 1}, []bool{false, false, true, true}},
+		{"each of three", "max_pool1d(d, 3)", []float64{1, near, less, 1, far, near}, []bool{true, true, true, false, false, false}},
+		{"the largest of the window beside it", "max_pool1d(d, 2, stride=1)", []float64{near, 1, 0, 2}, []bool{true, true, false, false}},
+		{"of two windows", "max_pool1d(d, 2, stride=1)", []float64{0, near, 1, 2}, []bool{false, true, true, false}},
+		{"of boxes", "adaptive_max_pool1d(d, 2)", []float64{1, near, 2, 1}, []bool{true, true, false, false}},
+	} {
+		lines := fmt.Sprintf("x = tensor((1, 1, %d), torch.float32, [%s], requires_grad=True)\nd = torch.div(x, 3.0)\np = torch.nn.functional.%s\ny = torch.sum(p)\ny.backward()\n", len(c.x), joined(c.x), c.pool)
+		job := backend.NewJob(text(t, lines))
+		a := New(ops.Table(), nn.Modules())
+		bounds, decided := a.Choosing(job, true, func(*Choice) {})
+		slot := bounds.Slots[backend.Place{Part: backend.PartGrad, Owner: "x"}]
+		if slot == nil {
+			t.Errorf("%s: no bound of the gradient", c.what)
+			continue
+		}
+		for i, want := range c.moves {
+			if got := slot.Error != nil && slot.Error.Float(i)*slot.Unit*Near > 0.3; got != want {
+				t.Errorf("%s: element %d may have another gradient %t, want %t", c.what, i, got, want)
+			}
+		}
+		if decided != slices.Contains(c.moves, true) {
+			t.Errorf("%s: a decision is near %t", c.what, decided)
+		}
+	}
+}
+
+func joined(x []float64) (s string) {
+	for i, v := range x {
+		if i > 0 {
+			s += ", "
+		}
+		s += fmt.Sprintf("%.17g", v)
+	}
+	return s
+}
