@@ -56,7 +56,7 @@ func (c *choosers) choose(places map[int][]int) *result {
 	}
 	c.decide = judged.Near
 	own := *c.of
-	own.ref, own.verdict, own.chosen = judged.Reference, judged.Verdict(nil), true
+	own.ref, own.verdict, own.chosen, own.undecided = judged.Reference, judged.Verdict(nil), true, judged.Near
 	return &own
 }
 

@@ -157,7 +157,10 @@ func (s *Session) sums(r *result) bool {
 		case d.Diff.Rule != compare.Distance || !want.DType().IsFloat():
 			return true
 		case l.Error != nil && d.Where.Part == backend.PartGrad:
-			if most = compare.Largest(l.Error); contracts {
+			if !r.undecided { // what a decision may move is no rounding of another element
+				most = compare.Largest(l.Error)
+			}
+			if contracts {
 				most = max(most, float64(l.Count)*s.factors(r))
 			}
 			if r.Regime == Large {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"testing"
 
+	"plumb/backend"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -40,6 +42,37 @@ func TestNearDecisions(t *testing.T) {
 		{"what equals a threshold", third + "y = torch.gt(d, 0.5)\n", "y", yes(0, 0, 1), yes(1, 0, 1), true, 1.5},
 	} {
 		s, r := chosenBy(t, c.calls, append([]float64{cmp.Or(c.x, x[0])}, x[1:]...), []string{c.result}, c.want, c.got)
+		if got := s.wrong(r); got != c.wrong {
+			t.Errorf("%s: wrong %v, want %v (%s)", c.what, got, c.wrong, r.verdict.Reason)
+		}
+	}
+}
+
+// TestNearMaxima: the gradient of a maximum of windows may go to another element that is as large
+// to rounding, or to both in parts, and not to one that is smaller, nor anywhere twice.
+func TestNearMaxima(t *testing.T) {
+	const calls = "d = torch.div(x0, 3.0)\nu = torch.unsqueeze(d, 0)\np = torch.nn.functional.max_pool1d(u, 3)\ny = torch.sum(p)\n"
+	for _, c := range []struct {
+		what  string
+		x     []float64
+		got   *tensor.Tensor
+		wrong bool
+	}{
+		{"another one as large", []float64{1 + 0x1p-23, 1, 0.5}, vector(0, 1./3, 0), false},
+		{"both", []float64{1 + 0x1p-23, 1, 0.5}, vector(1./6, 1./6, 0), false},
+		{"each all of it", []float64{1 + 0x1p-23, 1, 0.5}, vector(1./3, 4./3, 0), true},
+		{"a smaller one", []float64{1 + 0x1p-23, 1, 0.5}, vector(0, 0, 1./3), true},
+		{"one that is further", []float64{1 + 0x1p-14, 1, 0.5}, vector(0, 1./3, 0), true},
+		{"one that is as large", []float64{1, 1, 0.5}, vector(0, 1./3, 0), true},
+	} {
+		total := []*tensor.Tensor{vector(float64(float32(c.x[0] / 3))).Reshape()}
+		s, r := chosenBy(t, calls, c.x, []string{"y"}, total, total)
+		r.program.Inputs[0].RequiresGrad = true
+		r.program.Backward = []program.Backward{{Value: program.Ref(r.program.Calls[0].Result), Auto: true}}
+		x := backend.Place{Part: backend.PartGrad, Owner: r.program.Inputs[0].Name}
+		r.ref.Add(x, vector(1./3, 0, 0))
+		r.kernel.Add(x, c.got)
+		r.verdict = s.judge.Case(backend.NewJob(r.program), r.ref, r.kernel).Verdict(nil)
 		if got := s.wrong(r); got != c.wrong {
 			t.Errorf("%s: wrong %v, want %v (%s)", c.what, got, c.wrong, r.verdict.Reason)
 		}

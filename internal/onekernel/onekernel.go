@@ -217,6 +217,7 @@ type result struct {
 	misaligned bool
 	viewed     string // what is said of its results' memory, if anything
 	chosen     bool   // by a reference that takes other elements than it did
+	undecided  bool   // and has the other side of near decisions in its bounds
 }
 
 // errNothing says that a kernel cannot be judged at all.

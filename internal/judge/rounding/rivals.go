@@ -91,6 +91,11 @@ func (c *applied) placed() (places, terms op.Value) {
 	return places, terms
 }
 
+// moves is how much of an element that may be at another place may be missing or too much there:
+// all of it, and a sixteenth for its roundings behind the sum, of which a place that has 0 by the
+// reference's choice knows none.
+const moves = 1 + 1./16
+
 // anywhere bounds such a sum: an element that may be at another place is missing, or too much,
 // at either.
 func (c *applied) anywhere() []*state {
@@ -131,7 +136,7 @@ func (c *applied) anywhere() []*state {
 				return nil
 			}
 			for k := range off.Len() {
-				total.Set(k, complex(total.Float(k)+off.Float(k)/(Near*c.unit), 0))
+				total.Set(k, complex(total.Float(k)+moves*off.Float(k)/(Near*c.unit), 0))
 			}
 		}
 	}
