@@ -109,7 +109,7 @@ func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 	switch {
 	case c.lacks != "":
 		return nil, lack("%s", c.lacks)
-	case c.isTest:
+	case c.unittest:
 		return nil, lack("making an instance of the test class %s is not supported in test files", c.name)
 	}
 	if c.members != nil && len(args) == 1 {
@@ -448,7 +448,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		switch v := v.(type) {
 		case *class:
 			bases = append(bases, v)
-			c.isTest, c.unittest, c.close = c.isTest || v.isTest, c.unittest || v.unittest, c.close || v.close
+			c.isTest, c.unittest, c.close = c.isTest || v.unittest, c.unittest || v.unittest, c.close || v.close
 			c.by = append(c.by, v.by...)
 			if v.base != nil {
 				c.inherited, c.base = v.inherited, v.base
@@ -495,7 +495,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		case mistaken:
 			return nil, d.err
 		case dataclass:
-			c.data = true
+			c.data, c.isTest = true, c.unittest
 		case *autotest:
 			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
 		}

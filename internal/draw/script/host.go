@@ -157,6 +157,8 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	switch p {
 	case "torch.inference_mode":
 		return newScope(t, "torch.no_grad", nil, nil)
+	case "torch.autograd.set_grad_enabled":
+		return newScope(t, "torch.set_grad_enabled", args, kwargs)
 	case "torch.manual_seed", "torch.random.manual_seed":
 		return starlark.None, reseed(t, args)
 	case "torch.get_rng_state", "torch.random.get_rng_state":

@@ -179,10 +179,12 @@ func replacementField(s string) (f field, n int) {
 			f.set(s[:i], "s")
 			return f, i + 1
 		case c == '!' && i+2 < len(s) && (s[i+2] == '}' || s[i+2] == ':') && (s[i+1] == 'r' || s[i+1] == 's'):
-			f.set(s[:i], s[i+1:i+2])
 			if s[i+2] == '}' {
+				f.set(s[:i], s[i+1:i+2])
 				return f, i + 3
 			}
+			as := map[byte]string{'r': "repr", 's': "str"}[s[i+1]] // whose text is what is laid out
+			f.set(as+"("+s[:i]+")", "s")
 			return f.specified(s, i+3)
 		case c == ':':
 			f.set(s[:i], "s")

@@ -13,6 +13,7 @@ func TestKits(t *testing.T) {
 	f := load(t, `
 import unittest
 import pytest
+from dataclasses import dataclass
 from hypothesis import given, settings, strategies as st
 from parameterized import parameterized, param
 from torch.testing._internal.common_device_type import dtypes, dtypesIfCUDA, instantiate_device_type_tests, onlyCUDA, ops
@@ -65,6 +66,8 @@ class Mixin:
 class TestPlain(Mixin):
     test_hidden = None
 
+class Other(TestPlain): pass
+
 class Base(unittest.TestCase):
     def test_base(self): pass
 
@@ -75,6 +78,10 @@ class Derived(Mixin, Base):
 @pytest.mark.parametrize("k", [1, 3])
 class TestAll:
     def test_k(self, k, b): pass
+
+@dataclass
+class TestData:
+    def test_it(self): pass
 
 class TestModule(torch.nn.Module):
     def test_it(self, x): return x
