@@ -408,7 +408,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 	}
 	w.served++
 	w.setCPU(d.cpu)
-	if w.proc.company() {
+	if len(w.config.Command) > 0 && w.proc.company() { // those of Plumb's own have their ranks
 		for _, i := range todo {
 			if outs[i] != nil {
 				outs[i].Beside = true

@@ -226,7 +226,7 @@ func identity(v starlark.Value) string {
 	switch v := v.(type) {
 	case *attr:
 		if v.s.kind == kindModule {
-			return identity(v.s) + "." + v.name
+			return v.s.d.attributeOf(v.s.ref, v.name, nil)
 		}
 	case *symbol:
 		return v.d.identity(v.ref)
@@ -247,9 +247,25 @@ func (d *draw) identity(ref program.Ref) string {
 	case ok && op.InPlace(c.Target):
 		return d.identity(first)
 	case ok && c.Target == "getattr" && d.kindOf(first) == kindModule:
-		return fmt.Sprintf("%s.%v", d.identity(first), c.Args[1])
+		return d.attributeOf(first, c.Args[1], c)
 	}
 	return string(ref)
+}
+
+// attributeOf names an attribute of a module as it is before a call, nil for now: another one
+// once it was assigned.
+func (d *draw) attributeOf(m program.Ref, name any, before *program.Call) string {
+	assigned := 0
+	for i := range d.prog.Calls {
+		c := &d.prog.Calls[i]
+		if c == before {
+			break
+		}
+		if c.Target == "setattr" && c.Args[0] == any(m) && c.Args[1] == name {
+			assigned++
+		}
+	}
+	return fmt.Sprintf("%s.%v.%d", d.identity(m), name, assigned)
 }
 
 // varsOf is vars(o).

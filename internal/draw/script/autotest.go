@@ -394,7 +394,13 @@ func (l *loader) enlist() {
 			u.test.drives = true
 			u.test.count()
 			l.include(u.test)
-		case u.test.class != nil || u.fn.NumParams() == len(u.test.given)+len(u.test.fixtures.of(u.fn)) || l.asksInVain(u.test):
+		default:
+			if name := l.missing(u.test); name != "" && u.test.lacks == "" {
+				if l.helps(u.test) {
+					continue
+				}
+				u.test.lacks = fmt.Sprintf("the fixture %s is not in test files, and the file has none of that name", name)
+			}
 			u.test.plain = !u.test.global
 			u.test.Options.N, u.test.Options.AutoBackward, u.test.Options.CheckGraph = u.test.endings(), NoBackward, false
 			u.test.Options.N = max(u.test.Options.N, u.test.examples)
@@ -408,26 +414,38 @@ func (l *loader) enlist() {
 // receivers are what tests call the test case.
 var receivers = []string{"self", "test_case", "cls"}
 
-// asksInVain reports whether a test has a parameter that no fixture of the file gives, and
-// says so of it; a function that others call, or that is handed the test case, is none.
-func (l *loader) asksInVain(t *Test) bool {
-	if first, _ := t.fn.Param(0); l.called(t) || slices.Contains(receivers, first) {
-		return false
+// missing is a parameter of a test that nobody gives; "" for none.
+func (l *loader) missing(t *Test) string {
+	from, to := 0, t.fn.NumParams()
+	if t.class != nil {
+		from = 1
 	}
-	for i := range t.fn.NumParams() {
-		name, _ := t.fn.Param(i)
-		given := slices.ContainsFunc(t.given, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(name)) })
-		if t.lacks == "" && !given && l.fixtures[name] == nil && t.fn.ParamDefault(i) == nil {
-			t.lacks = fmt.Sprintf("the fixture %s is not in test files, and the file has none of that name", name)
+	for _, more := range []bool{t.fn.HasVarargs(), t.fn.HasKwargs()} {
+		if more {
+			to--
 		}
 	}
-	return true
+	for i := from; i < to; i++ {
+		name, _ := t.fn.Param(i)
+		given := slices.ContainsFunc(t.given, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(name)) })
+		if !given && l.fixtures[name] == nil && t.fn.ParamDefault(i) == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// helps reports whether a function whose name is a test's, and which lacks an argument, is
+// one that others call.
+func (l *loader) helps(t *Test) bool {
+	first, _ := t.fn.Param(0)
+	return l.called(t) || t.class == nil && slices.Contains(receivers, first)
 }
 
 // called reports whether another function mentions the test's.
 func (l *loader) called(t *Test) bool {
 	for line, names := range l.file.mentions {
-		if line != t.Line && slices.Contains(names, t.fn.Name()) {
+		if line != t.Line && slices.Contains(names, shortName(t.fn)) {
 			return true
 		}
 	}

@@ -307,8 +307,8 @@ func (p *property) Attr(name string) (starlark.Value, error) {
 	if name != "setter" {
 		return nil, nil
 	}
-	return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-		set, ok := a[0].(starlark.Callable)
+	return ofOne(name, func(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+		set, ok := v.(starlark.Callable)
 		if !ok {
 			return nil, fmt.Errorf("setter takes a function")
 		}
@@ -391,8 +391,8 @@ func (p parent) Attr(name string) (starlark.Value, error) {
 			return v, err
 		}
 		if name == "__getattr__" {
-			return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-				return nil, &refusedError{"AttributeError", fmt.Sprintf("'%s' object has no attribute %s", self.class.name, repr(a[0], 0))}
+			return ofOne(name, func(_ *starlark.Thread, name starlark.Value) (starlark.Value, error) {
+				return nil, &refusedError{"AttributeError", fmt.Sprintf("'%s' object has no attribute %s", self.class.name, repr(name, 0))}
 			}), nil
 		}
 	case testCase:
@@ -482,7 +482,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		l.redefine(t, l.testName(name, nil), name)
 	}
 	if _, plain := c.inherited.(plainClass); !plain {
-		c.isTest = false
+		c.isTest = c.unittest
 	}
 	for _, d := range slices.Backward(b.pending) {
 		switch d := d.(type) {

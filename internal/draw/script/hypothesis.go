@@ -25,14 +25,24 @@ func given(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs 
 	return &drawn{args, kwargs}, nil
 }
 
-// of are the arguments by name.
-func (g *drawn) of(fn *starlark.Function) []starlark.Tuple {
+// of are the arguments by name, of a function or of a method.
+func (g *drawn) of(fn *starlark.Function) ([]starlark.Tuple, error) {
+	takes := fn.NumParams()
+	if first, _ := fn.Param(0); slices.Contains(receivers, first) {
+		takes--
+	}
+	switch {
+	case len(g.args) > 0 && len(g.kwargs) > 0:
+		return nil, fmt.Errorf("hypothesis.given takes strategies by position or by name, not both")
+	case len(g.args) > takes:
+		return nil, fmt.Errorf("hypothesis.given has %d strategies, and %s takes %d arguments", len(g.args), shortName(fn), takes)
+	}
 	out := slices.Clone(g.kwargs)
 	for i, v := range g.args {
 		name, _ := fn.Param(fn.NumParams() - len(g.args) + i)
 		out = append(out, starlark.Tuple{starlark.String(name), v})
 	}
-	return out
+	return out, nil
 }
 
 // examples is how many cases hypothesis's @settings asks for.
@@ -71,27 +81,27 @@ func (*strategy) AttrNames() []string   { return []string{"map", "filter", "flat
 func (s *strategy) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "map", "flatmap":
-		return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		return ofOne(name, func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) {
 			return &strategy{func(t *starlark.Thread) (starlark.Value, error) {
 				v, err := s.draw(t)
 				if err != nil {
 					return nil, err
 				}
-				if v, err = starlark.Call(t, a[0], starlark.Tuple{v}, nil); err != nil {
+				if v, err = starlark.Call(t, f, starlark.Tuple{v}, nil); err != nil {
 					return nil, err
 				}
 				return drawnOf(t, v)
 			}}, nil
 		}), nil
 	case "filter":
-		return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		return ofOne(name, func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) {
 			return &strategy{func(t *starlark.Thread) (starlark.Value, error) {
 				for range maxFiltered {
 					v, err := s.draw(t)
 					if err != nil {
 						return nil, err
 					}
-					keep, err := starlark.Call(t, a[0], starlark.Tuple{v}, nil)
+					keep, err := starlark.Call(t, f, starlark.Tuple{v}, nil)
 					if err != nil || bool(keep.Truth()) {
 						return v, err
 					}
@@ -117,7 +127,7 @@ func drawnOf(t *starlark.Thread, v starlark.Value) (starlark.Value, error) {
 // oneAmong draws one of several strategies or values.
 func oneAmong(among starlark.Tuple) *strategy {
 	return &strategy{func(t *starlark.Thread) (starlark.Value, error) {
-		i, err := integerBetween(t, 0, len(among)-1)
+		i, err := integerBetween(t, 0, int64(len(among)-1))
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +135,7 @@ func oneAmong(among starlark.Tuple) *strategy {
 	}}
 }
 
-func integerBetween(t *starlark.Thread, least, most int) (int, error) {
+func integerBetween(t *starlark.Thread, least, most int64) (int64, error) {
 	if most < least {
 		return 0, fmt.Errorf("nothing is between %d and %d", least, most)
 	}
@@ -133,7 +143,9 @@ func integerBetween(t *starlark.Thread, least, most int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return starlark.AsInt32(v)
+	i, _ := v.(starlark.Int)
+	n, _ := i.Int64()
+	return n, nil
 }
 
 func drawnAs(t *starlark.Thread, as gen.Type, low, high any) (starlark.Value, error) {
@@ -159,7 +171,7 @@ func strategyNames() starlark.StringDict {
 		"booleans": builtin("booleans", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
 			return oneAmong(starlark.Tuple{starlark.False, starlark.True}), nil
 		}),
-		"composite":    builtin("composite", composite),
+		"composite":    ofOne("composite", composite),
 		"data":         builtin("data", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return &strategy{dataOf}, nil }),
 		"one_of":       builtin("one_of", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return amongAll(t, a) }),
 		"sampled_from": builtin("sampled_from", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return amongAll(t, a) }),
@@ -197,12 +209,32 @@ func drawnAll(t *starlark.Thread, of starlark.Tuple) (starlark.Tuple, error) {
 	return out, nil
 }
 
-// bound is a limit of a strategy; one that is not given is so far from the other.
-func (a arguments) bound(name string, missing int) (int, error) {
-	if v := a.get(name); v != nil && v != starlark.None {
-		return starlark.AsInt32(v)
+// farthest is how far from 0 integers are drawn.
+const farthest = 1 << 62
+
+// limit is a limit that a strategy is given; nil for none.
+func (a arguments) limit(name string) starlark.Value {
+	if v := a.get(name); v != starlark.None {
+		return v
 	}
-	return missing, nil
+	return nil
+}
+
+// bound is an integer limit of a strategy, or what it is where none is given.
+func (a arguments) bound(name string, missing int64) (int64, error) {
+	v := a.limit(name)
+	if v == nil {
+		return missing, nil
+	}
+	i, ok := v.(starlark.Int)
+	if !ok {
+		return 0, fmt.Errorf("%s: %s must be an integer, not %s", a.fn, name, article(v.Type()))
+	}
+	n, fits := i.Int64()
+	if !fits || n > farthest || n < -farthest {
+		return 0, lack("%s: %s beyond 2^62 is not supported in test files", a.fn, name)
+	}
+	return n, nil
 }
 
 func integersBetween(a arguments) (starlark.Value, error) {
@@ -214,30 +246,40 @@ func integersBetween(a arguments) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	least = min(least, max(most, defaultLeast))
+	if a.limit("min_value") == nil {
+		least = min(least, most)
+	}
 	return &strategy{func(t *starlark.Thread) (starlark.Value, error) {
 		i, err := integerBetween(t, least, most)
-		return starlark.MakeInt(i), err
+		return starlark.MakeInt64(i), err
 	}}, nil
 }
 
 func floatsBetween(a arguments) (starlark.Value, error) {
-	ends := [2]float64{defaultLeast, defaultMost}
+	var ends [2]float64
+	var given [2]bool
 	for i, name := range []string{"min_value", "max_value"} {
-		if v := a.get(name); v != nil && v != starlark.None {
-			f, ok := starlark.AsFloat(v)
-			if !ok {
-				return nil, fmt.Errorf("floats: %s must be a number, not %s", name, v.Type())
-			}
-			if ends[i] = f; i == 0 {
-				ends[1] = max(defaultMost, f+defaultMost)
-			} else {
-				ends[0] = min(ends[0], f)
-			}
+		v := a.limit(name)
+		if given[i] = v != nil; !given[i] {
+			continue
+		}
+		if ends[i], given[i] = starlark.AsFloat(v); !given[i] {
+			return nil, fmt.Errorf("floats: %s must be a number, not %s", name, article(v.Type()))
 		}
 	}
+	if !given[0] {
+		ends[0] = defaultLeast
+	}
+	if !given[1] {
+		ends[1] = max(defaultMost, ends[0]+defaultMost)
+	} else if !given[0] {
+		ends[0] = min(ends[0], ends[1])
+	}
 	return &strategy{func(t *starlark.Thread) (starlark.Value, error) {
-		if ends[0] == ends[1] {
+		switch {
+		case ends[0] > ends[1]:
+			return nil, fmt.Errorf("nothing is between %v and %v", ends[0], ends[1])
+		case ends[0] == ends[1]:
 			return starlark.Float(ends[0]), nil
 		}
 		return drawnAs(t, gen.Float, ends[0], ends[1])
@@ -253,19 +295,26 @@ func listsOf(a arguments) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	elements := a.get("elements")
+	switch {
+	case elements == nil:
+		return nil, fmt.Errorf("lists takes a strategy of its elements")
+	case most > maxElements:
+		return nil, fmt.Errorf("lists of more than %d elements", maxElements)
+	}
 	return &strategy{func(t *starlark.Thread) (starlark.Value, error) {
 		n, err := integerBetween(t, least, most)
 		if err != nil {
 			return nil, err
 		}
-		values, err := drawnAll(t, slices.Repeat(starlark.Tuple{a.get("elements")}, n))
+		values, err := drawnAll(t, slices.Repeat(starlark.Tuple{elements}, int(n)))
 		return starlark.NewList(values), err
 	}}, nil
 }
 
 // composite is @composite: the function draws with what it is handed.
-func composite(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	fn, ok := a[0].(starlark.Callable)
+func composite(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+	fn, ok := v.(starlark.Callable)
 	if !ok {
 		return nil, fmt.Errorf("composite takes a function")
 	}

@@ -68,6 +68,16 @@ func builtin(name string, f func(*starlark.Thread, starlark.Tuple) (starlark.Val
 	})
 }
 
+// ofOne is builtin of a function of one argument.
+func ofOne(name string, f func(*starlark.Thread, starlark.Value) (starlark.Value, error)) *starlark.Builtin {
+	return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		if len(a) != 1 {
+			return nil, fmt.Errorf("%s takes one argument, not %d", name, len(a))
+		}
+		return f(t, a[0])
+	})
+}
+
 // loading makes a function that only a module body calls.
 func loading(name string, f func(*starlark.Thread, *loader, starlark.Tuple) (starlark.Value, error)) *starlark.Builtin {
 	return builtin(name, func(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {

@@ -279,7 +279,10 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 				m.auto, m.wrong = &autotest{options}, err
 			}
 		case *drawn:
-			m.given = d.of(fn)
+			var err error
+			if m.given, err = d.of(fn); err != nil {
+				m.auto, m.wrong = &autotest{options}, err
+			}
 		case examples:
 			m.examples = int(d)
 		case *fixture:
@@ -375,7 +378,7 @@ func (l *loader) take(test *Test, m *marks, called bool) {
 		}
 		if m.auto != nil || m.global {
 			l.shared = append(l.shared, test)
-		} else if test.class == nil {
+		} else {
 			l.plain = append(l.plain, undecorated{m.fn, test})
 		}
 	case m.auto == nil:

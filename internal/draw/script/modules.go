@@ -152,7 +152,7 @@ func (f *File) exported(module string) (starlark.StringDict, bool) {
 
 func importModule(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	name := string(args[0].(starlark.String))
-	noteOneFlow(t, name)
+	noteImport(t, name)
 	if len(args) > 1 && isForeign(name) {
 		if folder := nearFolder(t, name, string(args[1].(starlark.String))); folder != nil {
 			return folder, nil
@@ -178,8 +178,9 @@ func importedModule(t *starlark.Thread, name string) starlark.Value {
 	return v
 }
 
-// noteOneFlow notes that a file imports OneFlow.
-func noteOneFlow(t *starlark.Thread, module string) {
+// noteImport notes that a file imports OneFlow, and gives tests the device of the run with
+// PyTorch's kit for devices.
+func noteImport(t *starlark.Thread, module string) {
 	l, err := loaderOf(t)
 	if err != nil {
 		return
@@ -194,7 +195,7 @@ func noteOneFlow(t *starlark.Thread, module string) {
 
 func importName(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	module, name := string(args[0].(starlark.String)), string(args[1].(starlark.String))
-	noteOneFlow(t, module)
+	noteImport(t, module)
 	if name == "*" {
 		return starlark.None, nil
 	}

@@ -139,8 +139,8 @@ func contextOf(v starlark.Value) starlark.Value {
 
 // contextManager is contextlib.contextmanager: what a function yields once is
 // what the with statement enters.
-func contextManager(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	fn, ok := a[0].(starlark.Callable)
+func contextManager(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+	fn, ok := v.(starlark.Callable)
 	if !ok {
 		return nil, fmt.Errorf("contextmanager takes a function")
 	}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,9 +48,15 @@ var notOurs = []string{
 	"onlyCPU", "onlyNativeDeviceTypes", "onlyNativeDeviceTypesAnd", "skipMeta", "skipXLA", "skipMPS", "skipHPU", "skipXPU", "skipLazy", "skipCUDAIf", "skipCUDAIfRocm", "skipCUDAIfNoMagma", "skipCUDAIfNoCusolver",
 	"skipCUDAIfNoCudnn", "skipCUDAIfNotRocm", "skipCUDAIfNoMagmaAndNoCusolver", "skipCPUIfNoLapack", "skipCPUIfNoFFT", "skipCPUIfNoMkl", "skipIfNoSciPy", "skipIfTorchDynamo", "skipIfTorchInductor", "skipIfRocm", "skipIfCrossRef",
 	"skipIfMPS", "skipIfXpu", "skipIfHpu", "skipIfSlowGradcheckEnv", "skipIfNoLapack", "skipPRIVATEUSE1", "slowTest", "slowAwareTest", "unMarkDynamoStrictTest", "markDynamoStrictTest", "xfailIfTorchDynamo", "serialTest",
-	"dtypesIfCPU", "dtypesIfCUDA", "dtypesIfMPS", "dtypesIfXPU", "dtypesIfPRIVATEUSE1", "largeTensorTest", "toleranceOverride", "precisionOverride", "disableMkldnn", "tf32_on_and_off", "bf32_on_and_off", "deviceCountAtLeast", "wrapDeterministicFlagAPITest",
+	"dtypesIfCUDA", "dtypesIfMPS", "dtypesIfXPU", "dtypesIfPRIVATEUSE1", "disableMkldnn", "tf32_on_and_off", "bf32_on_and_off", "wrapDeterministicFlagAPITest",
 	"expectedFailureMeta", "expectedFailureXLA", "expectedFailureCUDA", "expectedFailureMPS", "expectedFailureHPU",
 }
+
+// lostHere are decorators that would have an effect: a note tells.
+var lostHere = []string{"dtypesIfCPU", "toleranceOverride", "precisionOverride"}
+
+// notHeld are those of tests that need more than a run has.
+var notHeld = map[string]string{"largeTensorTest": "it needs large tensors", "deviceCountAtLeast": severalDevices + "deviceCountAtLeast"}
 
 // ofDtypes are the functions of common_dtype, by the dtypes that they begin with.
 var ofDtypes = map[string]string{
@@ -65,17 +72,15 @@ func torchTestingNames() starlark.StringDict {
 			return makeParametrize(t, args, kwargs)
 		}),
 		"subtest": starlark.NewBuiltin("subtest", subtestOf), "dtypes": builtin("dtypes", dtypesDecorator), "make_tensor": path("torch.testing.make_tensor"),
-		"instantiate_parametrized_tests": builtin("instantiate_parametrized_tests", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil }),
+		"instantiate_parametrized_tests": ofOne("instantiate_parametrized_tests", func(_ *starlark.Thread, c starlark.Value) (starlark.Value, error) { return c, nil }),
 		"instantiate_device_type_tests": starlark.NewBuiltin("instantiate_device_type_tests", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 			return starlark.None, nil
 		}),
 	}
-	for _, name := range notOurs {
+	for _, name := range slices.Concat(notOurs, onlyElsewhere, lostHere, slices.Collect(maps.Keys(notHeld))) {
 		names[name] = foreign(torchTesting + name)
 	}
-	for _, name := range onlyElsewhere {
-		names[name] = foreign(torchTesting + name)
-	}
+	names["tol"] = ignoredCall("tol")
 	for _, name := range []string{"TEST_WITH_ROCM", "TEST_WITH_ASAN", "TEST_WITH_UBSAN", "TEST_WITH_TORCHINDUCTOR", "TEST_WITH_TORCHDYNAMO", "TEST_WITH_CROSSREF", "TEST_WITH_SLOW", "TEST_CUDA", "TEST_MPS", "TEST_XPU", "TEST_MULTIGPU", "TEST_CUDNN", "TEST_MKL", "IS_WINDOWS", "IS_MACOS", "IS_ARM64", "IS_FBCODE", "IS_SANDCASTLE", "IS_JETSON"} {
 		names[name] = starlark.False
 	}
@@ -104,8 +109,10 @@ func callTorchTesting(name string) starlark.Value {
 	switch {
 	case slices.Contains(onlyElsewhere, last):
 		return ignored{name: name, skip: "it is for other devices: " + last}
-	case slices.Contains(notOurs, last):
-		return ignored{name: name}
+	case notHeld[last] != "":
+		return ignored{name: name, skip: notHeld[last]}
+	case slices.Contains(notOurs, last), slices.Contains(lostHere, last):
+		return ignored{name: last, lost: slices.Contains(lostHere, last)}
 	}
 	return nil
 }
@@ -121,8 +128,12 @@ func dtypesDecorator(t *starlark.Thread, a starlark.Tuple) (starlark.Value, erro
 
 // subtestOf is subtest(values, name=…).
 func subtestOf(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	p := &parameterSet{values: args}
-	if values, several := sequence(append(args, keyword(kwargs, "arg_values")...)[0]); several {
+	given := append(args[:len(args):len(args)], keyword(kwargs, "arg_values")...)
+	if len(given) != 1 {
+		return nil, fmt.Errorf("subtest takes the arguments of a test, and a name")
+	}
+	p := &parameterSet{values: given}
+	if values, several := sequence(given[0]); several {
 		p.values = values
 	}
 	if name := keyword(kwargs, "name"); name != nil {
@@ -153,7 +164,7 @@ func (e expander) Attr(name string) (starlark.Value, error) {
 
 // CallInternal returns the decorator.
 func (expander) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	values := append(args, keyword(kwargs, "input")...)
+	values := append(args[:len(args):len(args)], keyword(kwargs, "input")...)
 	if len(values) == 0 {
 		return nil, fmt.Errorf("parameterized.expand takes lists of arguments")
 	}

@@ -5,6 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumb/backend/native"
+	"plumb/internal/draw/choice"
+	"plumb/nn"
+	"plumb/ops"
 )
 
 // TestKits: what other packages than pytest make of tests; a test that needs what is not
@@ -83,6 +88,12 @@ class TestAll:
 class TestData:
     def test_it(self): pass
 
+class TestMethods:
+    def test_lacks(self, tmp_path): pass
+    def test_helped(self, n): pass
+    def test_helps(self): self.test_helped(1)
+    def test_default(self, n=3): pass
+
 class TestModule(torch.nn.Module):
     def test_it(self, x): return x
 `)
@@ -124,8 +135,52 @@ Derived::test_base
 TestAll::test_k[1-yes]
 TestAll::test_k[1-no]
 TestAll::test_k[3-yes]
-TestAll::test_k[3-no]`
+TestAll::test_k[3-no]
+TestMethods::test_lacks lacks: the fixture tmp_path is not in test files, and the file has none of that name
+TestMethods::test_helps
+TestMethods::test_default`
 	if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestKitsRefuse: what the kits' functions cannot be called with is an error, at the latest
+// when a case is drawn.
+func TestKitsRefuse(t *testing.T) {
+	for src, want := range map[string]string{
+		"@given(st.integers(), st.integers())\ndef test_it(n): pass":          "has 2 strategies, and test_it takes 1 arguments",
+		"@given(st.integers(), m=st.integers())\ndef test_it(n, m): pass":     "by position or by name, not both",
+		"@given(st.lists())\ndef test_it(n): pass":                            "a strategy of its elements",
+		"@given(st.lists(st.none(), min_size=10**9))\ndef test_it(n): pass":   "lists of more than 1048576 elements",
+		"@given(st.integers().map())\ndef test_it(n): pass":                   "map takes one argument, not 0",
+		"@given(st.integers(5, 2))\ndef test_it(n): pass":                     "nothing is between 5 and 2",
+		"@given(st.integers(0, 2**70))\ndef test_it(n): pass":                 "beyond 2^62",
+		"@given(st.sampled_from([]))\ndef test_it(n): pass":                   "nothing is between 0 and -1",
+		"@given(st.integers().filter(lambda n: False))\ndef test_it(n): pass": "none of 100 draws",
+		"@given(st.floats(2.0, 1.0))\ndef test_it(n): pass":                   "nothing is between 2 and 1",
+		"f = st.composite()\n@given(f)\ndef test_it(n): pass":                 "composite takes one argument, not 0",
+		"@parametrize('a', [subtest()])\ndef test_it(a): pass":                "subtest takes the arguments",
+		"@parameterized.expand()\ndef test_it(a): pass":                       "takes lists of arguments",
+	} {
+		f, err := Load("t.py", []byte("from hypothesis import given, strategies as st\nfrom parameterized import parameterized\nfrom torch.testing._internal.common_utils import parametrize, subtest\n"+src+"\n"))
+		for range 2 {
+			if err == nil && len(f.Tests()) > 0 {
+				_, err = f.Tests()[0].Draw(choice.New(1), Env{})
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n%v; want %q", src, err, want)
+		}
+	}
+	f := load(t, "from hypothesis import given, strategies as st\n@given(st.integers(0, 2**32 - 1), st.lists(st.booleans(), max_size=3))\ndef test_it(seed, flags):\n    assert 0 <= seed < 2**32 and len(flags) <= 3\n")
+	for key := range uint64(20) {
+		if _, err := f.Tests()[0].Draw(choice.New(key), Env{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestIdentity: a parameter is another one once it is assigned, and itself until then.
+func TestIdentity(t *testing.T) {
+	drawOne(t, body("m = torch.nn.Linear(2, 2)\nw = list(m.parameters())[0]\nassert w is m.weight and id(w) == id(m.weight)\nm.weight = torch.nn.Parameter(torch.ones(2, 2))\nassert w is not m.weight\nreturn m.weight"), Env{Observer: nativeObserver{native.New(ops.Table(), nn.Modules())}, Signatures: tableSigs{}})
 }
