@@ -395,10 +395,10 @@ func (l *loader) enlist() {
 			u.test.count()
 			l.include(u.test)
 		default:
+			if l.helps(u.test) {
+				continue
+			}
 			if name := l.missing(u.test); name != "" && u.test.lacks == "" {
-				if l.helps(u.test) {
-					continue
-				}
 				u.test.lacks = fmt.Sprintf("the fixture %s is not in test files, and the file has none of that name", name)
 			}
 			u.test.plain = !u.test.global
@@ -416,36 +416,43 @@ var receivers = []string{"self", "test_case", "cls"}
 
 // missing is a parameter of a test that nobody gives; "" for none.
 func (l *loader) missing(t *Test) string {
-	from, to := 0, t.fn.NumParams()
+	from, to := 0, t.signature().NumParams()
 	if t.class != nil {
 		from = 1
 	}
-	for _, more := range []bool{t.fn.HasVarargs(), t.fn.HasKwargs()} {
+	for _, more := range []bool{t.signature().HasVarargs(), t.signature().HasKwargs()} {
 		if more {
 			to--
 		}
 	}
 	for i := from; i < to; i++ {
-		name, _ := t.fn.Param(i)
+		name, _ := t.signature().Param(i)
 		given := slices.ContainsFunc(t.given, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(name)) })
-		if !given && l.fixtures[name] == nil && t.fn.ParamDefault(i) == nil {
+		if !given && l.fixtures[name] == nil && t.signature().ParamDefault(i) == nil {
 			return name
 		}
 	}
 	return ""
 }
 
-// helps reports whether a function whose name is a test's, and which lacks an argument, is
-// one that others call.
+// helps reports whether a function whose name is a test's, and which takes more than it is
+// given, is one that others call.
 func (l *loader) helps(t *Test) bool {
-	first, _ := t.fn.Param(0)
+	takes := t.signature().NumParams() - len(t.given) - len(t.fixtures.of(t.signature()))
+	if t.class != nil {
+		takes--
+	}
+	if takes <= 0 {
+		return false
+	}
+	first, _ := t.signature().Param(0)
 	return l.called(t) || t.class == nil && slices.Contains(receivers, first)
 }
 
 // called reports whether another function mentions the test's.
 func (l *loader) called(t *Test) bool {
 	for line, names := range l.file.mentions {
-		if line != t.Line && slices.Contains(names, shortName(t.fn)) {
+		if line != t.Line && slices.Contains(names, shortName(t.head)) {
 			return true
 		}
 	}

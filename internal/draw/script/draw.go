@@ -231,7 +231,7 @@ func (d *draw) setUp() (err error) {
 		d.test = now
 	}
 	t := d.test
-	if t.class == nil || t.fn.NumParams() == 0 {
+	if t.class == nil || t.signature().NumParams() == 0 {
 		return nil
 	}
 	if m, ok := t.class.lookup("setUpClass").(*wrappedMethod); ok { // what it assigns is the case's own
@@ -249,7 +249,7 @@ func (d *draw) setUp() (err error) {
 
 // receiver returns the arguments of the test's function.
 func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
-	if t.fn.NumParams() == len(t.given)+len(t.fixtures.of(t.fn)) {
+	if t.signature().NumParams() == len(t.given)+len(t.fixtures.of(t.signature())) || t.class == nil && t.signature().ParamDefault(0) != nil {
 		return nil
 	}
 	return starlark.Tuple{testCase{t.class, fields}}

@@ -116,7 +116,7 @@ func (fs fixtures) used(t *Test) []*fixture {
 			out = append(out, f)
 		}
 	}
-	return fs.behind(append(out, fs.of(t.fn)...))
+	return fs.behind(append(out, fs.of(t.signature())...))
 }
 
 // chosen are the tests that the params of fixtures make of one, with pytest's ids.
@@ -178,7 +178,7 @@ func (d *draw) arguments() ([]starlark.Tuple, error) {
 		}
 		args[i] = starlark.Tuple{kw[0], v}
 	}
-	for _, f := range t.fixtures.of(t.fn) {
+	for _, f := range t.fixtures.of(t.signature()) {
 		if !slices.ContainsFunc(args, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(f.name)) }) {
 			args = append(args, starlark.Tuple{starlark.String(f.name), d.prepared.values[f]})
 		}

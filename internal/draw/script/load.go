@@ -207,12 +207,13 @@ func (globalMark) Hash() (uint32, error) { return 0, nil }
 type marks struct {
 	decorated
 	skip, lacks string
-	wrong       error            // of a decorator
-	profile     string           // what @profile names; empty without it
-	by          []*parametrize   // the innermost first
-	fixture     *fixture         // that the function is; nil for none
-	given       []starlark.Tuple // arguments that hypothesis draws
-	examples    int              // cases that hypothesis is asked for; 0: as many as it likes
+	wrong       error              // of a decorator
+	profile     string             // what @profile names; empty without it
+	by          []*parametrize     // the innermost first
+	fixture     *fixture           // that the function is; nil for none
+	given       []starlark.Tuple   // arguments that hypothesis draws
+	head        *starlark.Function // below the decorators of the file
+	examples    int                // cases that hypothesis is asked for; 0: as many as it likes
 }
 
 // define returns what the name of a function that was just defined is bound
@@ -243,7 +244,7 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		f, ok = fn, true // to be counted among those that are not supported
 	}
 	if ok {
-		m.fn = f
+		m.fn, m.head = f, fn
 		if in != nil && isTest(shortName(fn)) {
 			in.methods = append(in.methods, m)
 		}
@@ -318,6 +319,18 @@ func lackedFunction(fn *starlark.Function, why string) starlark.Value {
 	})
 }
 
+// signature is the function whose parameters a decorated one has: one that hands on all of
+// its arguments has those of the one that it is around.
+func signature(fn, head *starlark.Function) *starlark.Function {
+	if head != nil && (fn.HasVarargs() || fn.HasKwargs()) {
+		return head
+	}
+	return fn
+}
+
+func (m *marks) signature() *starlark.Function { return signature(m.fn, m.head) }
+func (t *Test) signature() *starlark.Function  { return signature(t.fn, t.head) }
+
 // shortName is a function's name within its class.
 func shortName(fn *starlark.Function) string {
 	return fn.Name()[strings.LastIndexByte(fn.Name(), '.')+1:]
@@ -331,7 +344,7 @@ func (l *loader) enter(t *starlark.Thread, m marks, name string, in *class) star
 	}
 	var out starlark.Value = m.fn
 	auto := m.auto != nil || m.global
-	called := !isTest(name) || m.by == nil && m.given == nil && m.lacks == "" && required(m.fn)-len(l.fixtures.of(m.fn)) > 1 // by other tests
+	called := !isTest(name) || m.by == nil && m.given == nil && m.lacks == "" && required(m.signature())-len(l.fixtures.of(m.signature())) > 1 // by other tests
 	if auto && (in == nil || called) {
 		out = &m.decorated
 		l.wrapped[name] = true
@@ -357,7 +370,7 @@ func (l *loader) inherit(t *starlark.Thread, c *class) {
 	seen := map[string]bool{}
 	for i, k := range c.order {
 		for _, m := range k.methods {
-			name := shortName(m.fn)
+			name := shortName(m.head)
 			if _, hidden := c.attrs[name]; i > 0 && !seen[name] && !hidden {
 				l.enter(t, m, name, c)
 			}
@@ -373,16 +386,16 @@ func (l *loader) take(test *Test, m *marks, called bool) {
 		test.Profile, test.Skip = m.profile, skipProfile
 		l.include(test)
 	case called:
-		if !isTest(shortName(m.fn)) {
+		if !isTest(shortName(m.head)) {
 			return
 		}
 		if m.auto != nil || m.global {
 			l.shared = append(l.shared, test)
 		} else {
-			l.plain = append(l.plain, undecorated{m.fn, test})
+			l.plain = append(l.plain, undecorated{m.head, test})
 		}
 	case m.auto == nil:
-		l.plain = append(l.plain, undecorated{m.fn, test})
+		l.plain = append(l.plain, undecorated{m.head, test})
 	default:
 		l.include(test)
 	}
@@ -418,8 +431,8 @@ func (l *loader) testName(name string, in *class) string {
 func (l *loader) test(name string, m *marks, in *class) *Test {
 	f := l.file
 	test := &Test{
-		Name: l.testName(name, in), File: f.Name, Line: int(m.fn.Position().Line), Options: m.options(), Skip: m.skip,
-		file: f, fn: m.fn, class: in, fixtures: l.fixtures, global: m.global, lacks: m.lacks, wrong: m.wrong,
+		Name: l.testName(name, in), File: f.Name, Line: int(m.head.Position().Line), Options: m.options(), Skip: m.skip,
+		file: f, fn: m.fn, head: m.head, class: in, fixtures: l.fixtures, global: m.global, lacks: m.lacks, wrong: m.wrong,
 		given: slices.Clone(m.given),
 	}
 	if m.given != nil {
@@ -438,7 +451,7 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 
 // include adds a test to the file's.
 func (l *loader) include(test *Test) {
-	if fn := test.fn; test.wrong == nil && test.lacks == "" && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
+	if fn := test.signature(); test.wrong == nil && test.lacks == "" && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
 		test.wrong = &positioned{point{int32(test.Line), 1}, fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())}
 	}
 	l.file.tests = append(l.file.tests, test)

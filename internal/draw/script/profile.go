@@ -89,7 +89,7 @@ func (t *Test) DrawProfile(src *choice.Source, env Env) (*program.Program, []Pro
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, t.file.located(&positioned{point{int32(t.Line), 1}, fmt.Errorf("%s never calls %s, which @profile names", shortName(t.fn), t.Profile)})
+		return nil, nil, t.file.located(&positioned{point{int32(t.Line), 1}, fmt.Errorf("%s never calls %s, which @profile names", shortName(t.head), t.Profile)})
 	}
 	return d.prog, out, nil
 }

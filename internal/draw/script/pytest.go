@@ -229,7 +229,7 @@ func (t *Test) with(names []string, set parameterSet) *Test {
 	for i, name := range names {
 		one.given = append(one.given, starlark.Tuple{starlark.String(name), set.values[i]})
 		if t.wrong == nil && !t.takes(name) {
-			one.wrong = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s has no argument %q, which pytest.mark.parametrize gives", shortName(t.fn), name)}
+			one.wrong = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s has no argument %q, which pytest.mark.parametrize gives", shortName(t.head), name)}
 		}
 	}
 	one.Name = withID(t.Name, set.id)
@@ -241,10 +241,10 @@ func (t *Test) with(names []string, set parameterSet) *Test {
 
 // takes reports whether the test's function has an argument.
 func (t *Test) takes(name string) bool {
-	for i := range t.fn.NumParams() {
-		if p, _ := t.fn.Param(i); p == name {
+	for i := range t.signature().NumParams() {
+		if p, _ := t.signature().Param(i); p == name {
 			return true
 		}
 	}
-	return t.fn.HasKwargs()
+	return t.signature().HasKwargs()
 }

@@ -75,6 +75,7 @@ type Test struct {
 
 	file     *File
 	fn       *starlark.Function
+	head     *starlark.Function // as the file defines it, below decorators of the file
 	class    *class
 	lacks    string // what the test needs that test files do not have
 	wrong    error  // a mistake in the test's head
@@ -210,7 +211,7 @@ func (f *File) rerun(d *draw, t *Test) (*Test, error) {
 		return nil, fmt.Errorf("%s is not defined again", t.Name)
 	}
 	now := *t
-	now.fn, now.class, now.fixtures = all[i].fn, all[i].class, all[i].fixtures
+	now.fn, now.head, now.class, now.fixtures = all[i].fn, all[i].head, all[i].class, all[i].fixtures
 	return &now, nil
 }
 
@@ -319,7 +320,7 @@ func (f *File) rewrite(tree *syntax.File, undefined map[point]string) error {
 func mentions(def *syntax.DefStmt) []string {
 	var names []string
 	syntax.Walk(def, func(n syntax.Node) bool {
-		if id, ok := n.(*syntax.Ident); ok {
+		if id, ok := n.(*syntax.Ident); ok && id != def.Name {
 			names = append(names, id.Name)
 		}
 		return true

@@ -62,6 +62,12 @@ def test_handed(test_case, a): pass
 
 def test_helps(): test_helped(1)
 
+def test_defaults(n=2): pass
+
+def test_helped_too(n=2): pass
+
+def test_helps_too(): test_helped_too(3)
+
 def test_fixtures(capsys, tmp_path): pass
 
 class Mixin:
@@ -126,6 +132,8 @@ TestLists::test_long wrong: parameterized.expand: list 0 has 3 arguments, and te
 test_drawn 7 times
 test_decorated lacks: somewhere.decorate is not supported: somewhere is not available in test files, which are run without Python
 test_helps
+test_defaults
+test_helps_too
 test_fixtures lacks: the fixture capsys is not in test files, and the file has none of that name
 TestPlain::test_shared
 Derived::test_shared
@@ -176,6 +184,19 @@ func TestKitsRefuse(t *testing.T) {
 	for key := range uint64(20) {
 		if _, err := f.Tests()[0].Draw(choice.New(key), Env{}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestDefaults: an argument with a default has it, and not the test case.
+func TestDefaults(t *testing.T) {
+	f := load(t, "def test_it(n=3):\n    assert n == 3\n\nclass TestM:\n    def test_it(self, n=3):\n        assert n == 3\n\ndef around(fn):\n    def w(*args, **kwargs):\n        return fn(*args, **kwargs)\n    return w\n\n@around\ndef test_wrapped():\n    pass\n\n@around\ndef test_both(n=3):\n    assert n == 3\n")
+	if n := len(f.Tests()); n != 4 {
+		t.Errorf("%d tests, want 4", n)
+	}
+	for _, test := range f.Tests() {
+		if _, err := test.Draw(choice.New(1), Env{}); err != nil {
+			t.Errorf("%s: %v", test.Name, err)
 		}
 	}
 }
