@@ -156,16 +156,16 @@ func newBenchCampaign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "campaign [SOURCE…]",
 		Short: "Campaigns whose processes are killed, and stores of many cases",
-		Long: `Campaign runs the sources (default: ops:'re*' of native against itself) as a campaign
+		Long: fmt.Sprintf(`Campaign runs the sources (default: ops:'re*' of native against itself) as a campaign
 that nobody disturbs, and as one whose process is killed (SIGKILL) at random times
-and gone on with, and compares the counts. With --torture each of 18 tests has so
+and gone on with, and compares the counts. With --torture each of %d tests has so
 many cases, judged by two workers (or --workers) on a subject that dies, hangs,
 swells, forks, floods, lies and so on, and each case is held to the verdict
 that it has to have. With --lanes it times a run of native against itself (default:
 of every operator) on so many lanes, each with a core, against one lane on one core;
 beside it one lane on two cores, where reference and candidate of a lane run at the
 same time. With --rows it fills a store with so many cases instead, and
-measures what is asked of it.`,
+measures what is asked of it.`, len(deeds)),
 		Example: `  plumb bench campaign --kills 50
   plumb bench campaign --torture 4000 --workers 2
   plumb bench campaign --lanes 2

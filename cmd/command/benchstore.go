@@ -94,7 +94,11 @@ const (
 // fillCampaign makes a campaign with so many cases, through the books as a
 // campaign does; of later ones other cases fail, in one of a hundred tests.
 func fillCampaign(ctx context.Context, db *store.Store, cases, run int) (int64, error) {
-	c := &store.Campaign{Name: "filled", Run: store.Run{Command: "plumb bench campaign", Started: time.Now(), Subjects: []store.Subject{{Name: "torch"}, {Name: "native"}}}}
+	spec, err := (&spec{}).encode()
+	if err != nil {
+		return 0, err
+	}
+	c := &store.Campaign{Name: "filled", Spec: spec, Run: store.Run{Command: "plumb bench campaign", Started: time.Now(), Subjects: []store.Subject{{Name: "torch"}, {Name: "native"}}}}
 	var parts []store.Part
 	each := max(cases/filledTests, 1)
 	for i := range min(filledTests, cases) {

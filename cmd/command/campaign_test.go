@@ -68,6 +68,20 @@ func TestLanesAreTimed(t *testing.T) {
 	}
 }
 
+// TestStoreIsMeasured asks a store of many cases all that bench campaign asks one of ten
+// million.
+func TestStoreIsMeasured(t *testing.T) {
+	var told bytes.Buffer
+	if err := benchStore(t.Context(), &told, filepath.Join(t.TempDir(), "rows.db"), 4000); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"4000 cases written in ", "status of 2000 cases: ", "two runs compared by tests: ", "two runs compared by cases: ", "one of them deleted: "} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("%q is not in\n%s", want, told.String())
+		}
+	}
+}
+
 // TestFleetLosesNothing: a worker is killed, one is stopped, the network is cut, and the
 // coordinator is killed.
 func TestFleetLosesNothing(t *testing.T) {
