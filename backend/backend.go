@@ -190,6 +190,9 @@ type Outcome struct {
 	// Beside says that processes were left running beside the subject's, which may
 	// have reached what it computed.
 	Beside bool
+	// Computed are the calls whose values the subject computed, where those of others are
+	// what the reference has; nil for all.
+	Computed []int
 	// Unread opens the elements of tensors that are not in memory, once each; such
 	// a tensor has dtype and shape alone. Close tells what is wrong with them.
 	Unread map[*tensor.Tensor]func() (io.ReadCloser, error)

@@ -191,6 +191,14 @@ func (o *Outcome) With(at Place, t *tensor.Tensor) *Outcome {
 	return &c
 }
 
+// Holding returns the outcome with tensors at the places of slots.
+func (o *Outcome) Holding(slots []Slot) *Outcome {
+	for _, s := range slots {
+		o = o.With(s.Place, s.Tensor)
+	}
+	return o
+}
+
 // Without returns the outcome without the parts that drop tells.
 func (o *Outcome) Without(drop func(Part) bool) *Outcome {
 	c := *o

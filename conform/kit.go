@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -24,7 +25,7 @@ type Kit struct {
 	Lenient bool // note what DIOPI's comparison says of failures, as "diopi"
 	Debug   int  // note of failures, as "debug": 0 nothing, 1 the case and sums, 2 tensors too
 	// Library says that the candidate is a library with DIOPI's interface. What is one
-	// function there and a composition here is not judged by its parts.
+	// function there and a composition here is asked for as that function.
 	Library bool
 
 	base  *baseline.Baseline
@@ -67,7 +68,7 @@ func (k *Kit) Apply(cfg *baseline.RunConfig) {
 		return skip
 	}
 	if k.Library {
-		cfg.Lacks = k.lacks
+		cfg.AsOne = k.asOne
 	}
 	if k.Modes.ChannelsLast || k.Modes.FourBytes || k.Forward {
 		cfg.Change = k.change
@@ -91,15 +92,53 @@ func (k *Kit) under(e *baseline.Entry) (*config.Case, string) {
 	return k.Modes.Apply(c)
 }
 
-func (k *Kit) lacks(e *baseline.Entry) string {
-	if c := k.cases[e.Name]; c == nil || !diopi.One(c) {
-		return ""
+// asOne is how a library is asked for a case that is one function of its interface.
+func (k *Kit) asOne(e *baseline.Entry, variant string) baseline.Asking {
+	c, _ := k.under(e)
+	switch {
+	case c == nil || !diopi.One(c):
+		return nil
+	case variant != "":
+		return func(*baseline.Entry, *program.Program, *backend.Outcome) (*backend.Function, *backend.Outcome, error) {
+			return nil, nil, fmt.Errorf("the interface has no %s form of this function", variant)
+		}
 	}
-	return Uncalled
+	return func(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*backend.Function, *backend.Outcome, error) {
+		if own, by := k.narrow(c, e, p, ref); own != nil {
+			p, ref = own, by
+		}
+		f, err := OneFunction(c, k.base.Manifest.Seed, p, ref)
+		return f, ref, err
+	}
 }
 
-// Uncalled is why a library is not asked for a case: see Kit.Library.
-const Uncalled = "the interface's function of it is not called, and those that it is composed of say nothing of that one"
+// narrow is the composition of a case with its numbers in float32, as the interface's
+// function takes them, and what it comes to by Plumb's own operators; nil where that is
+// no other, or where these do not come to what was recorded of the composition itself.
+func (k *Kit) narrow(c *config.Case, e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*program.Program, *backend.Outcome) {
+	own, err := diopi.Narrow(c, k.base.Manifest.Seed)
+	if err != nil || own == nil {
+		return nil, nil
+	}
+	own.Backward = p.Backward // cotangents are those of the recording
+	job := backend.NewJob(p)
+	plain, err := Predictor().Run(context.Background(), job)
+	if err != nil || plain.Status != backend.OK || k.Judge(&baseline.Question{Entry: e, Job: job, Ref: ref, Cand: plain}).Word != verdict.Aligned {
+		return nil, nil
+	}
+	by, err := Predictor().Run(context.Background(), backend.NewJob(own))
+	if err != nil || by.Status != backend.OK {
+		return nil, nil
+	}
+	return own, by
+}
+
+// OneFunction is the case of a function of DIOPI's interface, of which p is the
+// composition and ref its outcome, as a call of that function.
+func OneFunction(c *config.Case, seed uint64, p *program.Program, ref *backend.Outcome) (*backend.Function, error) {
+	one, returns, err := diopi.AsOne(c, seed, p, func(r program.Ref) *tensor.Tensor { return baseline.TensorOf(p, ref, r) })
+	return &backend.Function{Program: one, Of: p, Returns: returns}, err
+}
 
 func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*program.Program, error) {
 	c, _ := k.under(e)
@@ -126,18 +165,18 @@ func (k *Kit) change(e *baseline.Entry, variant string, p *program.Program) (*pr
 }
 
 // backward is the function that computes the gradients of a case.
-func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*backend.GradientFunction, error) {
+func (k *Kit) backward(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*backend.Function, *backend.Outcome, error) {
 	c, _ := k.under(e)
 	if c == nil {
-		return nil, fmt.Errorf("the recorded config has no such case")
+		return nil, nil, fmt.Errorf("the recorded config has no such case")
 	}
 	outputs, err := diopi.Outputs(p, func(call int) []*tensor.Tensor { return tensorsIn(ref.Values[call]) })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	value := func(r program.Ref) *tensor.Tensor { return baseline.TensorOf(p, ref, r) }
 	b, of, err := diopi.Backward(c, k.base.Manifest.Seed, p, value, outputs)
-	return &backend.GradientFunction{Program: b, Of: p, Inputs: of}, err
+	return &backend.Function{Program: b, Of: p, Returns: of}, ref, err
 }
 
 func tensorsIn(v backend.Value) []*tensor.Tensor {

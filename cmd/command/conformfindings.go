@@ -154,11 +154,11 @@ func (f *conformFindings) bundle(ctx context.Context, r *conformRun, one *findin
 	}
 	first := one.Result.Record
 	p := first.Program
-	if first.Gradients != nil {
-		p = first.Gradients.Of
+	if first.Function != nil {
+		p = first.Function.Of
 	}
 	b, err := bundle.Write(filepath.Join(dir, one.ID), &bundle.Finding{
-		Program: p, Gradients: first.Gradients, Job: campaign.Job(p, first.Reference), Verdict: first.Verdict,
+		Program: p, Function: first.Function, Job: campaign.Job(p, first.Reference), Verdict: first.Verdict,
 		Reference: bundle.Side{Spec: r.base.Manifest.Reference.Name, Info: r.base.Manifest.Reference},
 		Candidate: bundle.Side{Spec: r.candidate, Info: f.candidate},
 		Expected:  first.Reference, Got: first.Outcome, Seed: r.base.Manifest.Seed, Test: first.Test, Index: first.Index,

@@ -146,7 +146,7 @@ func TestBundlesOfGradientFunctions(t *testing.T) {
 				t.Errorf("the right function: %+v", r)
 			}
 			for file, want := range map[string]string{
-				"case.json": c.expected, "gradients.py": "torch." + c.function + "_backward(", "program.py": "torch." + c.function + "(",
+				"case.json": c.expected, "function.py": "torch." + c.function + "_backward(", "program.py": "torch." + c.function + "(",
 			} {
 				text, err := os.ReadFile(filepath.Join(found[0], file))
 				if err != nil || !strings.Contains(string(text), want) {

@@ -71,6 +71,7 @@ type listed struct {
 
 	last     string
 	smallest *program.Program
+	of       *config.Case // that smallest is
 	bytes    int
 }
 
@@ -125,7 +126,6 @@ func configSource(args []string) (name string, src []byte, err error) {
 func (l *conformList) count(c *config.Config, model *config.Model) (functions []*listed, total int) {
 	by := map[string]*listed{}
 	modes := config.Modes{Model: model}
-	library := open.ParseSpec(l.candidate).Name == open.Library
 	for one := range c.Cases() {
 		if !modes.Takes(one) {
 			continue
@@ -144,8 +144,6 @@ func (l *conformList) count(c *config.Config, model *config.Model) (functions []
 		total++
 		switch {
 		case l.candidate == "":
-		case library && diopi.One(one):
-			f.Reason = conform.Uncalled
 		default:
 			f.smaller(one)
 		}
@@ -168,18 +166,18 @@ func (f *listed) smaller(c *config.Case) {
 		n += max(tensor.NumElements(in.Shape), 1) * in.DType.Size()
 	}
 	if f.smallest == nil || n < f.bytes {
-		f.smallest, f.bytes, f.Reason = p, n, ""
+		f.smallest, f.of, f.bytes, f.Reason = p, c, n, ""
 	}
 }
 
 // ask runs the smallest case of each function on the candidate.
 func (l *conformList) ask(ctx context.Context, functions []*listed) error {
 	backends := &open.Set{Table: ops.Table(), Python: l.python}
-	open, err := backends.Opener(ctx, l.candidate)
+	start, err := backends.Opener(ctx, l.candidate)
 	if err != nil {
 		return harness(err)
 	}
-	cand, err := open()
+	cand, err := start()
 	if err != nil {
 		return harness(err)
 	}
@@ -188,8 +186,13 @@ func (l *conformList) ask(ctx context.Context, functions []*listed) error {
 		if f.smallest == nil {
 			continue
 		}
-		job := backend.NewJob(f.smallest)
-		o, err := cand.Run(ctx, job)
+		p := f.smallest
+		if open.ParseSpec(l.candidate).Name == open.Library && diopi.One(f.of) {
+			if p, err = asOne(ctx, f.of, p); err != nil {
+				return harness(err)
+			}
+		}
+		o, err := cand.Run(ctx, backend.NewJob(p))
 		if err != nil {
 			return harness(err)
 		}
@@ -200,6 +203,16 @@ func (l *conformList) ask(ctx context.Context, functions []*listed) error {
 		}
 	}
 	return nil
+}
+
+// asOne is the case as the one function that a library is asked for.
+func asOne(ctx context.Context, c *config.Case, p *program.Program) (*program.Program, error) {
+	ref, err := conform.Predictor().Run(ctx, backend.NewJob(p))
+	if err != nil {
+		return nil, err
+	}
+	f, err := conform.OneFunction(c, 0, p, ref)
+	return f.Program, err
 }
 
 func (l *conformList) printFunctions(out io.Writer, functions []*listed, total, entries int) error {

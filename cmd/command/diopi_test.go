@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"plumb/conform"
 	"plumb/internal/judge/verdict"
 )
 
@@ -66,22 +65,49 @@ func TestLibraryInC(t *testing.T) {
 	}
 }
 
-// TestLibraryIsNotJudgedByParts: that a library adds and multiplies as it should says
-// nothing of its optimizers.
-func TestLibraryIsNotJudgedByParts(t *testing.T) {
+// TestLibraryHasFunctionsOfItsOwn asks a library for what DIOPI has as one function and
+// PyTorch has not: that it adds and multiplies as it should says nothing of its Adam.
+func TestLibraryHasFunctionsOfItsOwn(t *testing.T) {
 	lib := toyLibrary(t)
-	config := save(t, "c.py", `diopi_configs = {'a': dict(name=['sgd'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['param', 'param_grad'], shape=((3,),), dtype=[np.float32])]))}`)
+	config := save(t, "c.py", `diopi_configs = {
+    'adam': dict(name=['adam'], interface=['CustomizedTest'], para=dict(lr=[0.1, 0.2], beta1=[0.9, 0.8], beta2=[0.999, 0.9], eps=[1e-8, 1e-6], weight_decay=[0.1, 0], step=[1, 4], amsgrad=[False, True]), dtype=[np.float32, np.float64], tensor_para=dict(gen_fn='Genfunc.rand', args=[dict(ins=['param', 'param_grad', 'exp_avg', 'exp_avg_sq', 'max_exp_avg_sq'], shape=((3, 4), (5,)))])),
+    'rms': dict(name=['rms_norm'], interface=['CustomizedTest'], para=dict(eps=[0.1, 0.1], normalized_shape=[(4,), (3, 4)]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((5, 4), (2, 3, 4)), requires_grad=[True]), dict(ins=['weight'], shape=((4,), (3, 4)), requires_grad=[True])])),
+    'sgd': dict(name=['sgd'], interface=['CustomizedTest'], tensor_para=dict(args=[dict(ins=['param', 'param_grad'], shape=((3,),), dtype=[np.float32])])),
+}`)
 	base := filepath.Join(t.TempDir(), "base")
 	if out, _, err := conformed(t, "gen", config, "--out", base, "--reference", "native"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got, _, err := judged(t, base, "--candidate", lib); exitCode(err) != exitNothing || got[verdict.Unsupported] != 1 {
-		t.Errorf("%v, %v", got, err)
+	for _, c := range []struct {
+		fault               string
+		aligned, misaligned int
+		says                string
+	}{
+		{"", 8, 0, "sgd: the library has no diopiSgd"},
+		{"adam-step", 4, 4, "value result0"},
+		{"rms-eps", 4, 4, "value result"},
+		{"rms-grad", 6, 2, "gradient of input"},
+		{"rms-refuses", 6, 2, "backward pass: the candidate raised RuntimeError: diopiRMSNormBackward returned 1: the device is cold"},
+	} {
+		t.Setenv("FAULT", c.fault)
+		findings := "none"
+		if c.fault == "adam-step" {
+			findings = t.TempDir()
+		}
+		out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--json", "--findings", findings)
+		aligned, misaligned := strings.Count(out, `"verdict":"aligned"`), strings.Count(out, `"verdict":"misaligned"`)
+		if aligned != c.aligned || misaligned != c.misaligned || !strings.Contains(out, c.says) || (exitCode(err) == exitFindings) != (c.misaligned > 0) {
+			t.Errorf("%s: %v: %d aligned, %d misaligned\n%s", c.fault, err, aligned, misaligned, out)
+		}
+		if findings != "none" && strings.Count(out, "reproduced 3/3") == 0 {
+			t.Errorf("%s: no finding is proved\n%s", c.fault, out)
+		}
 	}
-	if got, _, err := judged(t, base); err != nil || got[verdict.Aligned] != 1 {
+	if got, _, err := judged(t, base); err != nil || got[verdict.Aligned] != 9 {
 		t.Errorf("Plumb's own: %v, %v", got, err)
 	}
-	if out, _, err := conformed(t, "list", config, "--candidate", lib); err != nil || !strings.Contains(out, conform.Uncalled) {
+	t.Setenv("FAULT", "")
+	if out, _, err := conformed(t, "list", config, "--candidate", lib); err != nil || !strings.Contains(out, "the library has no diopiSgd") || strings.Contains(out, "diopiAdam") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

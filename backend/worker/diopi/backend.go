@@ -108,6 +108,9 @@ func (b *Backend) CPUTime() time.Duration { return b.child.CPUTime() }
 // Run runs one program. Where there is no function of a gradient, it is run without
 // one: the outcome tells why.
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	if isWhole(job.Program) {
+		return b.runWhole(ctx, job), ctx.Err()
+	}
 	out := &backend.Outcome{Status: backend.Unsupported, Message: "the interface has no gradients of the second order"}
 	if job.Program.Second.Dist == "" {
 		out = b.run(ctx, job)

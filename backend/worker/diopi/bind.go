@@ -3,6 +3,7 @@ package diopi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ type binding struct {
 	saved   []*tensor.Tensor // what it wrote beside its results
 	inPlace bool
 	tapes   bool // the program is differentiated
+	whole   bool // the call is a case's: see whole.txt
 
 	tensors []*tensor.Tensor // that the call reads
 	writes  []write          // the tensors that it may write, in the order of its parameters
@@ -129,11 +131,16 @@ func (b *binding) argument(text string, kind byte) (any, error) {
 		return list, nil
 	case text == "#outs":
 		return int64(len(b.out)), nil
-	case name == "out" && rest == "" || name == "out1" || name == "out2":
+	case b.whole && b.value(text) != nil: // a case may have an argument out, or grad
+		return b.given(text, kind)
+	case name == "out" && rest == "" || name == "out1" || name == "out2" || name == "out3":
 		return b.output(number(name, "out")), nil
 	case name == "grad" && rest != "":
 		return b.gradient(rest)
-	case name == "grad" || name == "result" || name == "result1" || name == "saved0" || name == "saved1":
+	case kind == 't' && (name == "grad" || name == "result"):
+		b.writes = append(b.writes, write{result: -1})
+		return b.earlier(name)
+	case name == "grad" || name == "grad1" || name == "result" || name == "result1" || name == "saved0" || name == "saved1":
 		return b.earlier(name)
 	case strings.HasPrefix(text, "+"):
 		return b.beside(text[1:])
@@ -148,7 +155,7 @@ func number(text, prefix string) int {
 
 // output is a result that the host allocates.
 func (b *binding) output(i int) any {
-	if i >= len(b.out) {
+	if i >= len(b.out) || b.out[i].DType == tensor.Invalid {
 		return nil
 	}
 	b.writes = append(b.writes, write{result: i})
@@ -178,8 +185,8 @@ func (b *binding) gradient(param string) (any, error) {
 // earlier is a cotangent, a result, or what was written beside the results.
 func (b *binding) earlier(name string) (any, error) {
 	switch {
-	case name == "grad" && b.cot[0] != nil:
-		return b.read(b.cot[0]), nil
+	case strings.HasPrefix(name, "grad") && number(name, "grad") < len(b.cot) && b.cot[number(name, "grad")] != nil:
+		return b.read(b.cot[number(name, "grad")]), nil
 	case strings.HasPrefix(name, "result"):
 		return b.read(b.results[number(name, "result")]), nil
 	case strings.HasPrefix(name, "saved") && number(name, "saved") < len(b.saved):
@@ -200,12 +207,21 @@ func (b *binding) beside(what string) (any, error) {
 		dt, shape = tensor.I64, b.out[0].Shape
 	case "channels":
 		shape = shape[min(1, len(shape)):min(2, len(shape))]
-	case "rows":
+	case "rows", "rms":
 		shape = shape[:max(0, len(shape)-len(b.args.Ints("normalized_shape")))]
+		if what == "rms" {
+			dt = tensor.Promote(dt, tensor.F32)
+		}
 	case "groups":
 		shape = []int{shape[0], b.args.Int("num_groups")}
 	case "one":
 		shape = nil
+	case "lse":
+		q := b.shape("q")
+		if len(q) != 4 {
+			return nil, gapf("q has %d dimensions, not 4", len(q))
+		}
+		dt, shape = tensor.Promote(dt, tensor.F32), []int{q[0], q[2], q[1]}
 	case "info":
 		dt, shape = tensor.I32, shape[:max(0, len(shape)-2)]
 	case "losses", "paths":
@@ -288,8 +304,19 @@ func (b *binding) derived(word, of string) (any, error) {
 	switch word {
 	case "sizes":
 		return ints(shape), nil
-	case "rows":
-		return int64(shape[0]), nil
+	case "rows", "planes", "high", "wide":
+		if at := slices.Index(fourSizes, word); at < len(shape) {
+			return int64(shape[at]), nil
+		}
+		return nil, gapf("%s has %d dimensions", of, len(shape))
+	case "next":
+		n, ok := b.value(of).(int)
+		if !ok {
+			n = 1
+		}
+		return int64(n + 1), nil
+	case "scale":
+		return b.scale(of), nil
 	case "like":
 		x := b.args.Value(op.TensorArg(of))
 		b.writes = append(b.writes, write{result: 0})
@@ -350,6 +377,25 @@ func (b *binding) row(name string) int64 {
 		return int64(n + b.shape("weight")[0])
 	}
 	return int64(n)
+}
+
+// fourSizes are the words for a tensor's first four sizes.
+var fourSizes = []string{"rows", "planes", "high", "wide"}
+
+// scale is a number, or what attention scales by where it is None or 0.
+func (b *binding) scale(name string) float64 {
+	switch v := b.value(name).(type) {
+	case int:
+		if v != 0 {
+			return float64(v)
+		}
+	case float64:
+		if v != 0 {
+			return v
+		}
+	}
+	q := b.shape("q")
+	return 1 / math.Sqrt(float64(q[len(q)-1]))
 }
 
 // dim is the argument dim, counted from the first one on.
@@ -445,13 +491,16 @@ func (b *binding) form(name string, v any, kind byte) (any, error) {
 			b.writes = append(b.writes, w)
 		}
 		return b.read(x), nil
-	case 'C':
+	case 'C', 'T':
 		vs, ok := v.([]op.Value)
-		if !ok {
+		if !ok && (kind == 'C' || v != nil) {
 			return nil, errForm
 		}
 		list := program.List{}
 		for _, x := range vs {
+			if kind == 'T' {
+				b.writes = append(b.writes, write{result: -1, param: name})
+			}
 			list = append(list, b.read(x))
 		}
 		return list, nil

@@ -96,10 +96,15 @@ func parseEntry(text string) (entry, error) {
 
 // mentions reports whether the entry says what becomes of a parameter.
 func (e *entry) mentions(param string) bool {
-	if _, ok := e.when[param]; ok || slices.Contains(e.told, param) {
-		return true
+	_, ok := e.when[param]
+	return ok || slices.Contains(e.words(), param)
+}
+
+// words are those of the entry, the names of parameters among them.
+func (e *entry) words() []string {
+	words := slices.Clone(e.told)
+	for _, a := range e.args {
+		words = append(words, strings.FieldsFunc(a, func(r rune) bool { return strings.ContainsRune(" #()", r) })...)
 	}
-	return slices.ContainsFunc(e.args, func(a string) bool {
-		return slices.Contains(strings.FieldsFunc(a, func(r rune) bool { return strings.ContainsRune(" #()", r) }), param)
-	})
+	return words
 }

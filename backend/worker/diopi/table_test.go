@@ -44,6 +44,23 @@ func TestTableNamesWhatThereIs(t *testing.T) {
 	}
 }
 
+// TestWholesHaveTheirResults: each output of a case is written by the function.
+func TestWholesHaveTheirResults(t *testing.T) {
+	for name, w := range wholes {
+		for _, r := range w.results {
+			if !slices.Contains(w.forward.args, r) {
+				t.Errorf("%s writes no %s", name, r)
+			}
+		}
+		if len(w.results) == 0 {
+			t.Errorf("%s has no results", name)
+		}
+	}
+	if len(wholes) < 20 {
+		t.Errorf("%d functions", len(wholes))
+	}
+}
+
 // word is what the table asks of an argument.
 var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|extent|tensor|like|positions|implicit|placed|places)\((\w+)\)$`)
 
@@ -115,7 +132,7 @@ var (
 // headerKinds are the header's types, without const, by kind.
 var headerKinds = map[string]string{
 	"diopiTensorHandle_t": "t", "diopiConstTensorHandle_t": "c", "diopiTensorHandle_t*": "T", "diopiConstTensorHandle_t*": "C",
-	"diopiSize_t": "z", "diopiSize_t*": "Z", "diopiScalar_t*": "s", "int64_t": "i", "int64_t*": "I", "int32_t": "w", "double": "d", "double*": "D",
+	"diopiSize_t": "z", "diopiSize_t*": "Z", "diopiScalar_t*": "s", "int64_t": "i", "int64_t*": "I", "int32_t": "w", "int": "w", "double": "d", "double*": "D",
 	"float": "f", "bool": "b", "bool*": "B", "char*": "n", "diopiReduction_t": "r", "diopiRoundMode_t": "m", "diopiMemoryFormat_t": "o", "diopiGeneratorHandle_t": "g",
 }
 

@@ -62,7 +62,8 @@ func (l *runLane) divide(t *trial, q *Question, v *verdict.Verdict) {
 		return
 	}
 	gradients := *q
-	gradients.Cand = within(q.Ref.Without(backend.Part.IsGradient), q.Cand.Without(func(p backend.Part) bool { return !p.IsGradient() }))
+	own := q.Cand.Without(func(p backend.Part) bool { return !p.IsGradient() })
+	gradients.Cand = q.Ref.Without(backend.Part.IsGradient).Holding(own.Slots)
 	t.backward.Verdict = l.Judge(&gradients)
 }
 
@@ -75,27 +76,15 @@ func (l *runLane) function(ctx context.Context, t *trial, q *Question) *verdict.
 	if l.Backward == nil || !l.cand.Info().ForwardOnly {
 		return unsupported("the candidate has no gradients: %s", cmp.Or(t.outcome.NoGradients, "none were asked for"))
 	}
-	g, err := l.Backward(t.record.Entry, t.program, q.Ref)
+	f, _, err := l.Backward(t.record.Entry, t.program, q.Ref)
 	if err != nil {
 		return unsupported("no function of the gradients: %v", err)
 	}
-	t.backward.Program, t.backward.Gradients = g.Program, g
-	if l.functions == nil {
-		if l.functions, err = l.Open(); err != nil {
-			return fault(err)
-		}
-	}
-	o, err := l.functions.Run(ctx, backend.NewJob(g.Program))
-	if err != nil {
-		return fault(err)
-	}
-	t.backward.Elapsed = o.Elapsed
-	gradients, err := g.Gradients(o)
-	if err != nil {
-		return &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
-	}
 	asked := *q
-	asked.Cand = within(q.Ref, gradients)
+	var bad *verdict.Verdict
+	if asked.Cand, bad = l.call(ctx, t.backward, f, q.Ref); bad != nil {
+		return bad
+	}
 	v := l.Judge(&asked)
 	if differs(v) {
 		t.backward.Reference, t.backward.Outcome = q.Ref, asked.Cand
@@ -103,17 +92,40 @@ func (l *runLane) function(ctx context.Context, t *trial, q *Question) *verdict.
 	return v
 }
 
-// within is the reference's outcome with gradients, or with the end of a function of them.
-func within(ref, gradients *backend.Outcome) *backend.Outcome {
-	if gradients.Status != backend.OK {
-		own := *gradients
-		own.Values = ref.Values
-		return &own
+// whole asks the candidate for all of a trial as one function. It returns what is judged,
+// and by what; or a verdict, where there is no outcome.
+func (l *runLane) whole(ctx context.Context, t *trial, ref *backend.Outcome) (job *backend.Job, by *backend.Outcome, v *verdict.Verdict) {
+	f, by, err := t.asOne(t.record.Entry, t.program, ref)
+	if err != nil {
+		return nil, nil, &verdict.Verdict{Word: verdict.Unsupported, Reason: err.Error()}
 	}
-	for _, s := range gradients.Slots {
-		ref = ref.With(s.Place, s.Tensor)
+	if t.backward != nil {
+		t.backward.Program, t.backward.Function = f.Program, f
 	}
-	return ref
+	t.outcome, v = l.call(ctx, t.record, f, by)
+	return &backend.Job{Program: f.Of, Inputs: t.job.Inputs, State: t.state}, by, v
+}
+
+// call asks the candidate for what a function computes of a record's program, beside what
+// the reference computed of it; or it returns a verdict.
+func (l *runLane) call(ctx context.Context, rec *Record, f *backend.Function, ref *backend.Outcome) (*backend.Outcome, *verdict.Verdict) {
+	rec.Program, rec.Function = f.Program, f
+	if l.functions == nil {
+		var err error
+		if l.functions, err = l.Open(); err != nil {
+			return nil, fault(err)
+		}
+	}
+	o, err := l.functions.Run(ctx, backend.NewJob(f.Program))
+	if err != nil {
+		return nil, fault(err)
+	}
+	rec.Elapsed, rec.CPU = o.Elapsed, o.CPU
+	part, err := f.Part(o)
+	if err != nil {
+		return nil, &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
+	}
+	return f.Beside(ref, part), nil
 }
 
 // TensorOf is the tensor that a reference computed as the value of a call; nil

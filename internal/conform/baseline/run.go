@@ -22,9 +22,6 @@ type RunConfig struct {
 	Select func(e *Entry) bool
 	// Skip returns why a selected case is not run; "" for one that is. Nil skips none.
 	Skip func(e *Entry) string
-	// Lacks returns why a candidate has no answer to a case; "" where it may have
-	// one. Nil knows of none.
-	Lacks func(e *Entry) string
 	// Expect returns what is wrong with the program that was recorded of a
 	// variant; nil finds nothing wrong.
 	Expect func(e *Entry, variant string, p *program.Program) error
@@ -35,7 +32,10 @@ type RunConfig struct {
 	// returns the case by which a candidate that does not differentiate is asked
 	// for them; nil asks for none.
 	Apart    bool
-	Backward func(e *Entry, p *program.Program, ref *backend.Outcome) (*backend.GradientFunction, error)
+	Backward Asking
+	// AsOne returns how a candidate is asked for all that a variant of a case computes as
+	// one function; nil for one that it runs call by call. Nil has all run so.
+	AsOne func(e *Entry, variant string) Asking
 	// Candidate is the name of the candidate, Open starts one more instance.
 	Candidate string
 	Open      func() (backend.Backend, error)
@@ -57,6 +57,11 @@ type RunConfig struct {
 	// soon after they are judged.
 	OnRecord func(*Record)
 }
+
+// Asking returns the function by which a candidate computes a part of a recorded program,
+// of which the reference computed ref, and the outcome by which it is judged: ref, or
+// that of the program that the function is of.
+type Asking func(e *Entry, p *program.Program, ref *backend.Outcome) (*backend.Function, *backend.Outcome, error)
 
 // Question is an outcome to judge.
 type Question struct {
@@ -162,6 +167,10 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 	var asked []*trial
 	for _, t := range b.trials {
 		t.job = &backend.Job{Program: t.program}
+		if t.asOne != nil {
+			t.job, t.outcome = backend.NewJob(t.program), &backend.Outcome{}
+			continue
+		}
 		if !l.asks(t) {
 			t.outcome = &backend.Outcome{}
 			continue
@@ -209,10 +218,10 @@ func (l *runLane) Finish(ctx context.Context, b *trialBatch) error {
 
 // asks reports whether the candidate is asked about a case: it is not where the
 // reference did not finish, or has no kernel for the dtype, since no answer
-// could be judged.
+// could be judged. For one function it is asked when it is judged.
 func (l *runLane) asks(t *trial) bool {
 	s := &t.stored.Outcome
-	return s.Status == backend.OK || s.Status == backend.Raised && l.refusal(t, t.refusal()).Word == verdict.Rejected
+	return t.asOne == nil && (s.Status == backend.OK || s.Status == backend.Raised && l.refusal(t, t.refusal()).Word == verdict.Rejected)
 }
 
 // refusal is the verdict on what a candidate does with a case that the reference
@@ -248,8 +257,14 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Ques
 		rec.Verdict = fault(fmt.Errorf("%s: %w", rec.Entry.Name, l.explain(err)))
 		return nil
 	}
-	q := &Question{Entry: rec.Entry, Job: t.job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), Large: Elements(t.job, ref) > truthElements, StandIn: rec.Entry.StandsIn(rec.Stored())}
-	if truth := t.stored.Truth; truth != nil {
+	job, recorded := t.job, ref
+	if t.asOne != nil {
+		if job, ref, rec.Verdict = l.whole(ctx, t, ref); rec.Verdict != nil {
+			return nil
+		}
+	}
+	q := &Question{Entry: rec.Entry, Job: job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), Large: Elements(job, ref) > truthElements, StandIn: rec.Entry.StandsIn(rec.Stored())}
+	if truth := t.stored.Truth; truth != nil && ref == recorded {
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}
 	rec.Verdict = l.Judge(q)

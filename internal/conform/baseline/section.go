@@ -39,6 +39,7 @@ type trial struct {
 	backward *Record
 	stored   *variantJSON
 	program  *program.Program
+	asOne    Asking           // by which the candidate is asked; nil for asked
 	asked    *program.Program // of the candidate
 	at       int              // in the section
 	bytes    int64
@@ -220,7 +221,11 @@ func (s *section) trial(c listed, v *variantJSON) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &trial{record: s.record(c, v.Name, asked, nil), stored: v, program: p, asked: asked, bytes: inputBytes(p)}, nil
+	t := &trial{record: s.record(c, v.Name, asked, nil), stored: v, program: p, asked: asked, bytes: inputBytes(p)}
+	if s.AsOne != nil {
+		t.asOne = s.AsOne(c.entry, v.Name)
+	}
+	return t, nil
 }
 
 func (r *run) record(c listed, variant string, p *program.Program, v *verdict.Verdict) *Record {
@@ -236,11 +241,6 @@ func (r *run) unrun(c listed, broken error) *verdict.Verdict {
 	if r.Skip != nil {
 		if why := r.Skip(c.entry); why != "" {
 			return &verdict.Verdict{Reason: why}
-		}
-	}
-	if r.Lacks != nil {
-		if why := r.Lacks(c.entry); why != "" {
-			return &verdict.Verdict{Word: verdict.Unsupported, Reason: why}
 		}
 	}
 	switch {

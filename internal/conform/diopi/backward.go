@@ -1,6 +1,7 @@
 package diopi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,22 +27,10 @@ func Backward(c *config.Case, seed uint64, p *program.Program, value func(progra
 	if err != nil {
 		return nil, nil, err
 	}
-	var of []string
-	for i := range b.p.Inputs {
-		if in := &b.p.Inputs[i]; in.RequiresGrad {
-			of = append(of, in.Name)
-			in.RequiresGrad = false
-		}
+	of := b.constants()
+	if err := b.cotangents(p, value); err != nil {
+		return nil, nil, err
 	}
-	grads := program.List{}
-	for i, back := range p.Backward {
-		y := value(back.Value)
-		if y == nil {
-			return nil, nil, b.fail("what it differentiates has no tensor %s", back.Value)
-		}
-		grads = append(grads, b.literal("grad_outputs"+strconv.Itoa(i), cotangent(&back.Cotangent, y)))
-	}
-	b.set("grad_outputs", grads)
 	saved, _ := c.Item.Get("saved_args").(*config.Dict)
 	for name, at := range savedArgs(saved) {
 		if at < 0 || at >= len(outputs) || outputs[at] == nil {
@@ -52,6 +41,72 @@ func Backward(c *config.Case, seed uint64, p *program.Program, value func(progra
 	b.name([]any{b.call(c.Interface+"."+c.Function+BackwardSuffix, b.args)})
 	q, err := b.done()
 	return q, of, err
+}
+
+// AsOne returns the case of a function of DIOPI's interface, of which p is the
+// composition, as one call by the keywords of the case, and what its results are: see
+// backend.Function. Further keywords are outputs, the dtypes and shapes of the outputs
+// of p, None for one that it has not, grad_outputs, the cotangents of what p
+// differentiates, and grad_inputs, the names of the inputs whose gradients are wanted. value is the value of a call of p, by the reference.
+func AsOne(c *config.Case, seed uint64, p *program.Program, value func(program.Ref) *tensor.Tensor) (*program.Program, []string, error) {
+	b, err := newBuild(c, seed, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	outputs, returns := program.List{}, []string{}
+	for i := range p.Calls {
+		name := p.Calls[i].Result
+		at, ok := Position(name)
+		y := value(program.Ref(name))
+		if !ok || y == nil {
+			continue
+		}
+		for len(outputs) <= at {
+			outputs, returns = append(outputs, nil), append(returns, "")
+		}
+		outputs[at], returns[at] = program.Tuple{y.DType(), sizes(y.Shape()...)}, name
+	}
+	b.set("outputs", outputs)
+	of := b.constants()
+	if len(p.Backward) > 0 {
+		if err := b.cotangents(p, value); err != nil {
+			return nil, nil, err
+		}
+		returns = append(returns, of...)
+		names := program.List{}
+		for _, name := range of {
+			names = append(names, name)
+		}
+		b.set("grad_inputs", names)
+	}
+	b.name([]any{b.call(cmp.Or(c.Interface, "CustomizedTest")+"."+c.Function, b.args)})
+	q, err := b.done()
+	return q, returns, err
+}
+
+// constants makes inputs that want a gradient want none, and returns their names.
+func (b *build) constants() (of []string) {
+	for i := range b.p.Inputs {
+		if in := &b.p.Inputs[i]; in.RequiresGrad {
+			of = append(of, in.Name)
+			in.RequiresGrad = false
+		}
+	}
+	return of
+}
+
+// cotangents adds those of what p differentiates as a list.
+func (b *build) cotangents(p *program.Program, value func(program.Ref) *tensor.Tensor) error {
+	grads := program.List{}
+	for i, back := range p.Backward {
+		y := value(back.Value)
+		if y == nil {
+			return b.fail("what it differentiates has no tensor %s", back.Value)
+		}
+		grads = append(grads, b.literal("grad_outputs"+strconv.Itoa(i), cotangent(&back.Cotangent, y)))
+	}
+	b.set("grad_outputs", grads)
+	return nil
 }
 
 // literal adds a tensor as an input, under a name like the one given.

@@ -12,6 +12,7 @@ import (
 // devices or in other libraries alone, as a composition of PyTorch's.
 type custom struct {
 	tensors string // the arguments that have to be tensors, spaced
+	floats  string // the numbers that DIOPI's function takes in float32, spaced
 	one     bool   // DIOPI's interface has a function that does what the composition does in steps
 	build   func(b *build) []any
 }
@@ -21,11 +22,11 @@ type custom struct {
 // return the new parameter and state.
 var customs = map[string]custom{
 	"sgd":                                 {one: true, tensors: "param param_grad", build: sgd},
-	"adam":                                {one: true, tensors: "param param_grad exp_avg exp_avg_sq", build: adam(false)},
-	"adamw":                               {one: true, tensors: "param param_grad exp_avg exp_avg_sq", build: adam(true)},
+	"adam":                                {one: true, tensors: "param param_grad exp_avg exp_avg_sq", floats: "lr beta1 beta2 eps weight_decay", build: adam(false)},
+	"adamw":                               {one: true, tensors: "param param_grad exp_avg exp_avg_sq", floats: "lr beta1 beta2 eps weight_decay", build: adam(true)},
 	"fused_adamw":                         {one: true, build: fusedAdamW},
-	"adadelta":                            {one: true, tensors: "param param_grad square_avg acc_delta", build: adadelta},
-	"rmsprop":                             {one: true, tensors: "param param_grad square_avg", build: rmsprop},
+	"adadelta":                            {one: true, tensors: "param param_grad square_avg acc_delta", floats: "lr rho eps weight_decay", build: adadelta},
+	"rmsprop":                             {one: true, tensors: "param param_grad square_avg", floats: "lr alpha eps weight_decay momentum", build: rmsprop},
 	"clip_grad_norm_":                     {one: true, build: clipGradNorm},
 	"slice_op":                            {tensors: "input", build: sliceOp},
 	"index":                               {tensors: "input", build: index},
@@ -45,16 +46,16 @@ var customs = map[string]custom{
 	"pool2d":                              {tensors: "input", build: pool("2d")},
 	"pool3d":                              {tensors: "input", build: pool("3d")},
 	"batch_norm_stats":                    {one: true, tensors: "input", build: batchNormStats},
-	"batch_norm_elemt":                    {one: true, tensors: "input mean invstd", build: batchNormElemt},
+	"batch_norm_elemt":                    {one: true, tensors: "input mean invstd", floats: "eps", build: batchNormElemt},
 	"batch_norm_backward_reduce":          {one: true, tensors: "grad_output input mean invstd", build: batchNormBackwardReduce},
 	"batch_norm_backward_elemt":           {one: true, tensors: "grad_out input mean invstd sum_dy sum_dy_xmu count", build: batchNormBackwardElemt},
-	"batch_norm_gather_stats_with_counts": {one: true, tensors: "mean_all invstd_all count_all", build: batchNormGather},
+	"batch_norm_gather_stats_with_counts": {one: true, tensors: "mean_all invstd_all count_all", floats: "momentum eps", build: batchNormGather},
 	"rotary_emb":                          {one: true, tensors: "cos sin", build: rotary},
 	"rotary_emb_v2":                       {one: true, tensors: "query key cos sin", build: rotaryV2},
 	"apply_penalty":                       {one: true, tensors: "logits presence_penalty frequency_penalty p_token_ids p_token_counts p_cumsum_seq_len", build: applyPenalty},
 	"apply_penalty_v2":                    {one: true, tensors: "logits presence_penalty frequency_penalty repetition_penalty p_token_ids p_token_counts", build: applyPenaltyV2},
 	"destindex_copy_kv":                   {one: true, tensors: "k dest_loc out", build: destIndexCopy},
-	"flash_attention":                     {one: true, tensors: "q k v", build: flashAttention},
+	"flash_attention":                     {one: true, tensors: "q k v", floats: "softmax_scale", build: flashAttention},
 	"customized_flash_attention":          {one: true, tensors: "q k v", build: flashAttention},
 	"flash_attention_varlen":              {one: true, tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
 	"customized_flash_attention_varlen":   {one: true, tensors: "q k v", build: varlen("cu_seqlens_q", scaleOf("softmax_scale"))},
@@ -73,7 +74,7 @@ var customs = map[string]custom{
 var elsewhere = map[string]custom{
 	"torchvision.ops.nms":                {one: true, tensors: "boxes scores", build: nms},
 	"torchvision.ops.roi_align":          {one: true, tensors: "input boxes", build: roiAlign},
-	"torchvision.ops.sigmoid_focal_loss": {one: true, tensors: "inputs targets", build: focalLoss},
+	"torchvision.ops.sigmoid_focal_loss": {one: true, tensors: "inputs targets", floats: "alpha gamma", build: focalLoss},
 	"torch.spmm":                         {one: true, tensors: "input mat2", build: spmm},
 	"torch.triangular_solve":             {one: true, tensors: "input A", build: triangularSolve},
 	"torch._foreach_norm":                {one: true, build: foreachNorm},
@@ -84,6 +85,28 @@ var elsewhere = map[string]custom{
 func One(c *config.Case) bool {
 	own, ok := compositionOf(c)
 	return ok && own.one
+}
+
+// Narrow is the program of a case with its numbers in float32, as the function of DIOPI's
+// interface takes them; nil where it takes none so, and where all of the case is in half
+// types, which tell no float32 from a float64.
+func Narrow(c *config.Case, seed uint64) (*program.Program, error) {
+	own, ok := compositionOf(c)
+	b, err := newBuild(c, seed, false)
+	if err != nil || !ok || !slices.ContainsFunc(b.p.Inputs, func(in program.Input) bool { return in.DType == tensor.F32 || in.DType == tensor.F64 }) {
+		return nil, err
+	}
+	narrower := false
+	for name := range words(own.floats) {
+		if x, ok := b.arg(name).(float64); ok && float64(float32(x)) != x {
+			b.set(name, float64(float32(x)))
+			narrower = true
+		}
+	}
+	if !narrower {
+		return nil, nil
+	}
+	return b.whole()
 }
 
 // customized appends the composition.

@@ -21,7 +21,8 @@ import (
 // The files of every bundle beside finding.json.
 const (
 	programFile  = "program.py"
-	gradientFile = "gradients.py" // of a bundle with a function of gradients
+	functionFile = "function.py"  // of a bundle with a function that computes a part of the program
+	gradientFile = "gradients.py" // what it was called in bundles of version 2
 	inputsFile   = "inputs.safetensors"
 	expectedFile = "expected.safetensors"
 	gotFile      = "got.safetensors"
@@ -46,7 +47,7 @@ type Bundle struct {
 	Program *program.Program
 	Verdict *verdict.Verdict
 
-	gradients *program.Program // the function of gradients; nil without one
+	function *program.Program // that computes a part of Program for the candidate; nil without one
 
 	m     *manifest
 	files map[string][]byte
@@ -84,10 +85,10 @@ func newBundle(f *Finding) (*Bundle, error) {
 		Choices: choice.Format(f.Choices), Original: f.Original, Sides: map[string]script{}, Files: map[string]string{},
 	}
 	b.files[programFile] = []byte(f.Program.String())
-	if g := f.Gradients; g != nil {
-		b.m.Format, b.m.ID, b.m.Gradients = Format, g.Program.ID(), g.Inputs
-		b.files[gradientFile] = []byte(g.Program.String())
-		b.gradients = g.Program
+	if g := f.Function; g != nil {
+		b.m.Format, b.m.ID, b.m.Returns = Format, g.Program.ID(), g.Returns
+		b.files[functionFile] = []byte(g.Program.String())
+		b.function = g.Program
 	}
 	expected := outcomeTensors(f.Program, f.Expected, p)
 	if p.Limit.Error != nil {
@@ -234,13 +235,13 @@ func (b *Bundle) Finding() (*Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var g *backend.GradientFunction
-	if b.gradients != nil {
-		g = &backend.GradientFunction{Program: b.gradients, Of: b.Program, Inputs: b.m.Gradients}
+	var g *backend.Function
+	if b.function != nil {
+		g = &backend.Function{Program: b.function, Of: b.Program, Returns: b.m.Returns}
 	}
 	choices, err := choice.Parse(b.m.Choices)
 	return &Finding{
-		Gradients: g, Program: b.Program, Job: job, Verdict: b.Verdict, Reference: b.m.Reference, Candidate: b.m.Candidate,
+		Function: g, Program: b.Program, Job: job, Verdict: b.Verdict, Reference: b.m.Reference, Candidate: b.m.Candidate,
 		Seed: b.m.Seed, Test: b.m.Test, Index: b.m.Index, Choices: choices, Original: b.m.Original, Shrink: b.m.Shrink,
 		Count: b.m.Count, Signature: b.m.Signature, Modes: b.m.Modes, Timeout: b.timeout(), Growth: max(b.m.Growth, 0),
 	}, err

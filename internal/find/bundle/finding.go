@@ -7,7 +7,7 @@
 //	ranks_oneflow.py        beside itself on one rank
 //	repro_test.go           native: a Go test, with its go.mod
 //	repro_torch_candidate.py   a second PyTorch
-//	gradients.py            the function of gradients of a candidate that does not differentiate
+//	function.py             the one call that computes a part of program.py on the candidate
 //	inputs.safetensors      inputs "x", cotangents "y.cotangent", initial state "m.weight"
 //	expected.safetensors    what the reference gave: "y", "y.0", "x.grad", "m.weight.grad", "m.running_mean"
 //	got.safetensors         what the candidate gave, likewise
@@ -34,7 +34,7 @@ type Finding struct {
 	Program   *program.Program
 	Job       *backend.Job // inputs and the modules' initial state
 	Verdict   *verdict.Verdict
-	Gradients *backend.GradientFunction // by which the candidate differentiates Program; nil for itself
+	Function  *backend.Function // by which the candidate computes a part of Program; nil for itself
 	Reference Side
 	Candidate Side
 	Expected  *backend.Outcome // the reference's
@@ -58,16 +58,16 @@ type Side struct {
 	Info backend.Info `json:"info"`
 }
 
-// Run runs the program on a candidate, or its function of gradients.
+// Run runs the program on a candidate, or its function.
 func (f *Finding) Run(ctx context.Context, candidate backend.Backend) (*backend.Outcome, error) {
-	if f.Gradients == nil {
+	if f.Function == nil {
 		return candidate.Run(ctx, f.Job)
 	}
-	o, err := candidate.Run(ctx, backend.NewJob(f.Gradients.Program))
+	o, err := candidate.Run(ctx, backend.NewJob(f.Function.Program))
 	if err != nil {
 		return nil, err
 	}
-	return f.Gradients.Gradients(o)
+	return f.Function.Part(o)
 }
 
 // Framework returns whose code runs the side: "torch", "native".

@@ -13,9 +13,9 @@ import (
 	"plumb/internal/judge/verdict"
 )
 
-// Format is the version of bundles with a function of gradients; all others are written as
-// version 1. It reads those up to it.
-const Format = 2
+// Format is the version of bundles with a function that computes a part of their program;
+// all others are written as version 1. It reads those up to it.
+const Format = 3
 
 // manifest is finding.json.
 type manifest struct {
@@ -31,7 +31,7 @@ type manifest struct {
 	Place     *place            `json:"place"`
 	Reference Side              `json:"reference"`
 	Candidate Side              `json:"candidate"`
-	Gradients []string          `json:"gradients,omitempty"` // whose are what gradients.py returns
+	Returns   []string          `json:"gradients,omitempty"` // what function.py returns: see backend.Function
 	Expected  Ending            `json:"expected"`
 	Got       Ending            `json:"got"`
 	Shrink    Shrink            `json:"shrink"`

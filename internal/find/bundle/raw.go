@@ -67,10 +67,14 @@ func (b *Bundle) addRaw(f *Finding) error {
 		*to = append(*to, one)
 	}
 	p, inputs, expected := f.Program, f.Job.Inputs, f.Expected.Values
-	if g := f.Gradients; g != nil {
+	if g := f.Function; g != nil {
 		p, inputs, expected = g.Program, backend.NewJob(g.Program).Inputs, nil
-		for _, name := range g.Inputs {
-			add(&c.Expected, "expected", name+"_grad", f.Expected.Grad(name))
+		for _, name := range g.Returns {
+			if i := g.Call(name); i >= 0 {
+				eachTensor(name, f.Expected.Values[i], func(name string, t *tensor.Tensor) { add(&c.Expected, "expected", name, t) })
+			} else if name != "" {
+				add(&c.Expected, "expected", name+"_grad", f.Expected.Grad(name))
+			}
 		}
 	}
 	for i, in := range p.Inputs {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"plumb/backend"
 	"plumb/program"
 )
 
@@ -88,19 +89,30 @@ func read(dir fs.FS) (*Bundle, error) {
 		return nil, err
 	}
 	m.Place.program = b.Program
-	text, ok := b.files[gradientFile]
-	if ok != (len(m.Gradients) > 0) {
-		return nil, fmt.Errorf("%s names the gradients of %d inputs, and %s is there: %t", manifestFile, len(m.Gradients), gradientFile, ok)
+	return b, b.readFunction()
+}
+
+func (b *Bundle) readFunction() (err error) {
+	text, ok := b.files[functionFile]
+	if !ok {
+		text, ok = b.files[gradientFile]
 	}
-	if ok {
-		if b.gradients, err = program.Parse(gradientFile, string(text)); err != nil {
-			return nil, err
-		}
-		if len(b.gradients.Calls) != 1 {
-			return nil, fmt.Errorf("%s has %d calls, want one", gradientFile, len(b.gradients.Calls))
-		}
+	if ok != (len(b.m.Returns) > 0) {
+		return fmt.Errorf("%s names %d results of a function, and %s is there: %t", manifestFile, len(b.m.Returns), functionFile, ok)
 	}
-	return b, nil
+	if !ok {
+		return nil
+	}
+	if b.function, err = program.Parse(functionFile, string(text)); err != nil {
+		return err
+	}
+	if n := len(b.function.Calls); n != 1 {
+		return fmt.Errorf("%s has %d calls, want one", functionFile, n)
+	}
+	if f := (backend.Function{Of: b.Program, Returns: b.m.Returns}); !f.Whole() {
+		return fmt.Errorf("%s names results that %s has not: %q", manifestFile, programFile, b.m.Returns)
+	}
+	return nil
 }
 
 // readFile reads one file, as far as its kind may be long.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"plumb/backend"
+	"plumb/op"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -147,6 +149,45 @@ func TestForwardOnly(t *testing.T) {
 		v := Judge(example(), c.ref, c.cand, Policy{})
 		if v.Word != c.word || v.ForwardOnly != (c.cand.ForwardOnly || c.ref.ForwardOnly) {
 			t.Errorf("%s: %s (%s), forward only %t", name, v.Word, v.Reason, v.ForwardOnly)
+		}
+	}
+}
+
+// TestComputed: where a subject computed the last value alone, it need not be a copy, bit by
+// bit, of the one before, which is the reference's.
+func TestComputed(t *testing.T) {
+	p := &program.Program{
+		Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{1}}},
+		Calls: []program.Call{
+			{Result: "step", Target: "torch.exp", Args: []any{program.Ref("x")}},
+			{Result: "result", Target: "torch.clone", Args: []any{program.Ref("step")}},
+		},
+	}
+	of := func(x float64) *backend.Outcome {
+		a, b := tensor.New(tensor.F32, 1), tensor.New(tensor.F32, 1)
+		a.Set(0, 2)
+		b.Set(0, complex(x, 0))
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: a}, {Tensor: b}}}
+	}
+	copies := Policy{Tols: func(target string) []op.Tol {
+		if target == "torch.clone" {
+			return []op.Tol{{Class: op.Exact, Reason: "copies"}}
+		}
+		return nil
+	}}
+	for name, c := range map[string]struct {
+		x        float64
+		computed []int
+		word     Word
+	}{
+		"all, an ulp off":   {2 + 2.4e-7, nil, Misaligned},
+		"it, an ulp off":    {2 + 2.4e-7, []int{1}, Aligned},
+		"it, another value": {2.1, []int{1}, Misaligned},
+	} {
+		cand := of(c.x)
+		cand.Computed = c.computed
+		if v := Judge(p, of(2), cand, copies); v.Word != c.word {
+			t.Errorf("%s: %s (%s)", name, v.Word, v.Reason)
 		}
 	}
 }

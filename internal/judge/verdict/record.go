@@ -16,9 +16,9 @@ type Record struct {
 	Verdict   *Verdict
 	Reference *backend.Outcome
 	Outcome   *backend.Outcome // the candidate's
-	// Gradients is the function by which the candidate computed those of a program that it
-	// does not differentiate; Program is then the function's. Nil for others.
-	Gradients *backend.GradientFunction
+	// Function is the one by which the candidate computed a part of a program that it
+	// does not run itself; Program is then the function's. Nil for others.
+	Function *backend.Function
 	// Modes are those in which the candidate has this verdict; its own comes
 	// first where it is one of them.
 	Modes []string

@@ -398,3 +398,56 @@ error_t diopiMSELossBackward(ctx_t c, tensor_t out, const_t grad, const_t in, co
 		set(&d, i, 2 * (get(&x, i) - get(&t, i)) * get(&g, reduction ? 0 : i) / (reduction == 1 ? x.count : 1));
 	return success;
 }
+
+// What DIOPI has as one function and PyTorch has not.
+
+error_t diopiAdam(ctx_t c, tensor_t param, const_t grad, tensor_t m, tensor_t v, tensor_t most, float lr, float beta1, float beta2, float eps, float decay, int64_t step, bool amsgrad) {
+	(void)c;
+	view p = of(param), g = of(grad), a = of(m), b = of(v), top = amsgrad ? of(most) : b;
+	if (has("adam-step")) step--;
+	for (int64_t k = 0; k < p.count; k++) {
+		double x = load_at(&p, k), d = load_at(&g, k) + decay * x;
+		double mean = beta1 * load_at(&a, k) + (1 - beta1) * d, square = beta2 * load_at(&b, k) + (1 - beta2) * d * d;
+		double high = amsgrad ? fmax(load_at(&top, k), square) : square;
+		store_at(&a, k, mean), store_at(&b, k, square);
+		if (amsgrad) store_at(&top, k, high);
+		double root = sqrt(high) / sqrt(1 - pow(beta2, step)) + eps;
+		store_at(&p, k, x - lr / (1 - pow(beta1, step)) * mean / root);
+	}
+	return success;
+}
+
+// rows are as many as the inverse root mean squares.
+error_t diopiRMSNorm(ctx_t c, tensor_t out, tensor_t inverse, const_t in, diopiSize_t shape, const_t weight, const_t bias, double eps) {
+	(void)c, (void)shape;
+	if (bias) return not_implemented;
+	view x = of(in), y = of(out), r = of(inverse), w = of(weight);
+	int64_t wide = r.count ? x.count / r.count : 0;
+	for (int64_t i = 0; i < r.count; i++) {
+		double squares = 0;
+		for (int64_t k = 0; k < wide; k++) squares += load_at(&x, i * wide + k) * load_at(&x, i * wide + k);
+		double s = 1 / sqrt(squares / wide + (has("rms-eps") ? 0 : eps));
+		store_at(&r, i, s);
+		for (int64_t k = 0; k < wide; k++) store_at(&y, i * wide + k, load_at(&x, i * wide + k) * s * load_at(&w, k));
+	}
+	return success;
+}
+
+error_t diopiRMSNormBackward(ctx_t c, tensor_t dx, tensor_t dw, tensor_t db, const_t grad, const_t in, const_t weight, const_t bias, const_t inverse, diopiSize_t shape, double eps) {
+	(void)c, (void)shape, (void)eps, (void)db, (void)bias;
+	if (has("rms-refuses")) return failed;
+	view x = of(in), g = of(grad), r = of(inverse), w = of(weight), to = of(dx), to_w = of(dw);
+	int64_t wide = r.count ? x.count / r.count : 0;
+	for (int64_t k = 0; k < wide; k++) {
+		double sum = 0;
+		for (int64_t i = 0; i < r.count; i++) sum += load_at(&g, i * wide + k) * load_at(&x, i * wide + k) * load_at(&r, i);
+		store_at(&to_w, k, sum);
+	}
+	for (int64_t i = 0; i < r.count; i++) {
+		double s = load_at(&r, i), dot = 0;
+		for (int64_t k = 0; k < wide; k++) dot += load_at(&g, i * wide + k) * load_at(&w, k) * load_at(&x, i * wide + k) * s;
+		for (int64_t k = 0; k < wide; k++)
+			store_at(&to, i * wide + k, s * (load_at(&g, i * wide + k) * load_at(&w, k) - (has("rms-grad") ? 0 : load_at(&x, i * wide + k) * s * dot / wide)));
+	}
+	return success;
+}
