@@ -99,8 +99,8 @@ func (f *Function) Call(name string) int {
 	return slices.IndexFunc(f.Of.Calls, func(c program.Call) bool { return c.Result == name })
 }
 
-// Whole reports whether all that the function returns is of its program: a file may
-// name what is not.
-func (f *Function) Whole() bool {
+// Fits reports whether all that the function returns is of its program: a file may name
+// what is not.
+func (f *Function) Fits() bool {
 	return !slices.ContainsFunc(f.Returns, func(name string) bool { return name != "" && !f.isInput(name) && f.Call(name) < 0 })
 }

@@ -62,7 +62,7 @@ func TestFunction(t *testing.T) {
 	if _, err := f.Part(&Outcome{Status: OK, Values: three}); err == nil {
 		t.Error("three results are four")
 	}
-	if strange := (&Function{Of: f.Of, Returns: []string{"y"}}); strange.Whole() || !f.Whole() {
+	if strange := (&Function{Of: f.Of, Returns: []string{"y"}}); strange.Fits() || !f.Fits() {
 		t.Error("a result that the program has not is one of it")
 	}
 }

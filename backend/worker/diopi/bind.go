@@ -102,7 +102,13 @@ func (b *binding) serves(e *entry) error {
 	return nil
 }
 
-func (b *binding) shape(name op.TensorArg) []int { return b.args.Value(name).Shape() }
+// shape is that of a tensor argument; nil where it is none.
+func (b *binding) shape(name op.TensorArg) []int {
+	if x := b.args.Value(name); x != nil {
+		return x.Shape()
+	}
+	return nil
+}
 
 // unread are parameters that change no result.
 var unread = []string{"inplace", "non_blocking", "sparse_grad", "_stacklevel"}
@@ -394,7 +400,7 @@ func (b *binding) scale(name string) float64 {
 			return v
 		}
 	}
-	q := b.shape("q")
+	q := append([]int{1}, b.shape("q")...)
 	return 1 / math.Sqrt(float64(q[len(q)-1]))
 }
 

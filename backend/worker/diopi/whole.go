@@ -67,12 +67,12 @@ func (b *Backend) runWhole(ctx context.Context, job *backend.Job) *backend.Outco
 	if err == nil {
 		out, err = b.computeWhole(w, bind, job)
 	}
-	var lack *gap
+	if err != nil {
+		err = b.unsupported(err)
+	}
 	switch {
 	case b.ended != nil:
 		return b.ended
-	case errors.As(err, &lack):
-		return &backend.Outcome{Status: backend.Unsupported, Class: "NotImplementedError", Message: lack.reason}
 	case err != nil:
 		return &backend.Outcome{Status: backend.Unsupported, Message: err.Error()}
 	}
@@ -106,7 +106,7 @@ func (b *Backend) computeWhole(w *whole, bind *binding, job *backend.Job) (*back
 			return nil, err
 		default:
 			for _, n := range names {
-				tuple.Tuple = append(tuple.Tuple, backend.Value{Tensor: grads[n.(string)]})
+				tuple.Tuple = append(tuple.Tuple, backend.Value{Tensor: grads[fmt.Sprint(n)]})
 			}
 		}
 	}
@@ -174,6 +174,9 @@ func (w *whole) bind(name string, call *program.Call, job *backend.Job) (*bindin
 		case kw.Name != cotangents && kw.Name != wanted:
 			add(kw.Name, v)
 		}
+	}
+	if len(b.out) == 0 {
+		return nil, fmt.Errorf("%s: no %s are asked for", name, outputs)
 	}
 	for _, e := range append([]entry{w.forward}, w.backward...) {
 		for _, name := range e.words() {

@@ -109,7 +109,7 @@ func (b *Bundle) readFunction() (err error) {
 	if n := len(b.function.Calls); n != 1 {
 		return fmt.Errorf("%s has %d calls, want one", functionFile, n)
 	}
-	if f := (backend.Function{Of: b.Program, Returns: b.m.Returns}); !f.Whole() {
+	if f := (backend.Function{Of: b.Program, Returns: b.m.Returns}); !f.Fits() {
 		return fmt.Errorf("%s names results that %s has not: %q", manifestFile, programFile, b.m.Returns)
 	}
 	return nil
