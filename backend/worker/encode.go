@@ -21,6 +21,8 @@ type encoder struct {
 	buf []byte
 	mem *memory
 	job *backend.Job
+	// names are the positions that index returns, of a long program; nil of others.
+	names map[program.Ref]int
 	// places are the offsets of the job's inputs where they were drawn.
 	places        []int
 	shared        bool // inputs are drawn in shared memory
@@ -127,6 +129,7 @@ func (e *encoder) comma(n int) {
 
 func (e *encoder) program(length int) error {
 	p := e.job.Program
+	e.names = namesOf(p)
 	e.raw(`{"seed":`)
 	e.int(int(p.Seed &^ (1 << 63)))
 	if e.mode != "" {
@@ -422,8 +425,29 @@ func (e *encoder) tagged(parts ...string) {
 	e.raw(`]`)
 }
 
+// long is from how many calls on their names are found by a map.
+const long = 32
+
+// namesOf are the positions of a long program's names; nil of another's.
+func namesOf(p *program.Program) map[program.Ref]int {
+	if len(p.Calls) < long {
+		return nil
+	}
+	names := make(map[program.Ref]int, len(p.Inputs)+len(p.Calls))
+	for i := range p.Inputs {
+		names[program.Ref(p.Inputs[i].Name)] = i
+	}
+	for i := range p.Calls {
+		names[program.Ref(p.Calls[i].Result)] = len(p.Inputs) + i
+	}
+	return names
+}
+
 // index returns the position of a name among inputs and calls.
 func (e *encoder) index(ref program.Ref) (int, error) {
+	if i, ok := e.names[ref]; ok {
+		return i, nil
+	}
 	p := e.job.Program
 	for i := range p.Calls {
 		if p.Calls[i].Result == string(ref) {

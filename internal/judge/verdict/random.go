@@ -61,10 +61,16 @@ func (j *judge) meet(i int) bool {
 // that a side tells, or any where one tells nothing, and all modules.
 func (j *judge) spread(i int) {
 	told := j.ref.Watched && j.cand.Watched
+	changed := map[string]bool{}
+	for _, o := range []*backend.Outcome{j.ref, j.cand} {
+		for k := range o.Slots {
+			if s := &o.Slots[k]; s.Part == backend.PartChange && s.Call == i && s.Tensor != nil {
+				changed[s.Owner] = true
+			}
+		}
+	}
 	note := func(name string) {
-		if !told || j.modules[name] != "" || slices.ContainsFunc([]*backend.Outcome{j.ref, j.cand}, func(o *backend.Outcome) bool {
-			return o.At(backend.Place{Part: backend.PartChange, Call: i, Owner: name}) != nil
-		}) {
+		if !told || j.modules[name] != "" || changed[name] {
 			j.random.names[name] = true
 		}
 	}
