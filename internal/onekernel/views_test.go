@@ -5,6 +5,7 @@ import (
 
 	"plumb/backend"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 // TestViews: a reshape returns a view where there is nothing to copy, which is held against
@@ -12,8 +13,18 @@ import (
 func TestViews(t *testing.T) {
 	call := func(shape []int, layout Layout, shares []int, operators ...string) *result {
 		p := &program.Program{Inputs: []program.Input{{Name: "x", Shape: shape}}}
-		r := &result{Case: &Case{Layout: layout, program: p}, kernel: &backend.Outcome{Status: backend.OK}, seen: observed{Shares: shares, Operators: operators}}
+		r := &result{Case: &Case{Layout: layout, program: p}, kernel: &backend.Outcome{Status: backend.OK}, ref: &backend.Outcome{Status: backend.OK}, seen: observed{Shares: shares, Operators: operators}}
 		if len(shares) > 0 && !r.plain() {
+			r.viewed = "returns the memory of its argument 0"
+		}
+		return r
+	}
+	// stays is a call whose result is its argument, of the shape and the values.
+	stays := func(shares []int, want float64, operators ...string) *result {
+		r := call([]int{2, 2}, Contiguous, shares, operators...)
+		r.program.Inputs[0].DType, r.program.Inputs[0].Fill = tensor.F32, program.Fill{Dist: program.Constant, Lo: 2}
+		r.ref = &backend.Outcome{Values: []backend.Value{{Tensor: (&program.Input{DType: tensor.F32, Shape: []int{2, 2}, Fill: program.Fill{Dist: program.Constant, Lo: want}}).Materialize()}}}
+		if len(shares) > 0 && r.stays() {
 			r.viewed = "returns the memory of its argument 0"
 		}
 		return r
@@ -29,6 +40,10 @@ func TestViews(t *testing.T) {
 		{"a view in plain calls", []*result{call([]int{2, 3}, Contiguous, of), call([]int{2, 1}, Contiguous, of)}, 1},
 		{"a view in all that there were", []*result{call([]int{2, 1}, Contiguous, of)}, 1},
 		{"no elements elsewhere", []*result{call([]int{2, 0}, Contiguous, nil), call([]int{2, 1}, Contiguous, of)}, 1},
+		{"a view where all stays", []*result{call([]int{2, 3}, Contiguous, nil), stays(of, 2)}, 0},
+		{"a view of what is another", []*result{call([]int{2, 3}, Contiguous, nil), stays(of, 3), call([]int{2, 1}, Contiguous, of)}, 1},
+		{"a view in calls that all stay", []*result{stays(of, 2)}, 1},
+		{"one that computes where all stays", []*result{call([]int{2, 3}, Contiguous, nil, "aten::relu"), stays(of, 2)}, 1},
 		{"one that computes in others", []*result{call([]int{2, 3}, Contiguous, nil, "aten::cumsum"), call([]int{2, 1}, Contiguous, of)}, 1},
 	} {
 		s := &Session{cfg: &Config{}, outcomes: c.calls}

@@ -98,7 +98,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 	}
 	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 && !r.sharesOutput() {
 		text := fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0])
-		if r.plain() {
+		if r.plain() && !r.stays() {
 			say("aliases", text)
 		} else {
 			r.viewed = text // which is weighed at the end
@@ -164,45 +164,6 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		say("delegates", "calls what it is to replace: "+strings.Join(r.refSeen.Operators, ", "))
 	}
 	return nil
-}
-
-// views holds it against a kernel that results lie in an argument's memory where a size is 1 or
-// the layout another one, unless all that it does is to move elements: a reshape may have
-// nothing to copy there.
-func (s *Session) views() {
-	moves := s.moves()
-	for _, r := range s.outcomes {
-		switch {
-		case r.viewed == "":
-		case moves:
-			s.note("moves elements alone: its result is a view where a size is 1 or the layout has nothing to copy")
-		default:
-			f := finding{"aliases", r.viewed, r}
-			r.problems = append(r.problems, f)
-			s.add(f)
-		}
-	}
-}
-
-// moves reports whether no call of the kernel computed anything, and results have memory of
-// their own in plain calls, of which there are some.
-func (s *Session) moves() bool {
-	copies := false
-	for _, r := range s.outcomes {
-		if r.kernel.Status != backend.OK {
-			continue
-		}
-		if r.seen.Foreign || len(r.seen.Operators) > 0 || len(r.seen.Shares) > 0 && r.plain() {
-			return false
-		}
-		copies = copies || r.plain() && r.elements() > 0
-	}
-	return copies
-}
-
-// plain reports whether no tensor of a case has a size of 1, and each is contiguous.
-func (c *Case) plain() bool {
-	return c.Layout == Contiguous && !slices.ContainsFunc(c.program.Inputs, func(in program.Input) bool { return slices.Contains(in.Shape, 1) })
 }
 
 // changes reports whether a call leaves something else in an argument.

@@ -1,0 +1,76 @@
+package onekernel
+
+import (
+	"math/cmplx"
+	"slices"
+
+	"plumb/backend"
+	"plumb/program"
+	"plumb/tensor"
+)
+
+// views holds it against a kernel that results lie in an argument's memory where a size is 1,
+// the layout another one, or nothing has moved, unless all that it does is to move
+// elements: a reshape may have nothing to copy there.
+func (s *Session) views() {
+	moves := s.moves()
+	for _, r := range s.outcomes {
+		switch {
+		case r.viewed == "":
+		case moves:
+			s.note("moves elements alone: its result is a view where there is nothing to copy, as where a size is 1")
+		default:
+			f := finding{"aliases", r.viewed, r}
+			r.problems = append(r.problems, f)
+			s.add(f)
+		}
+	}
+}
+
+// moves reports whether no call of the kernel computed anything, and results have memory of
+// their own in plain calls, of which there are some.
+func (s *Session) moves() bool {
+	copies := false
+	for _, r := range s.outcomes {
+		if r.kernel.Status != backend.OK {
+			continue
+		}
+		if r.seen.Foreign || len(r.seen.Operators) > 0 || len(r.seen.Shares) > 0 && r.plain() && !r.stays() {
+			return false
+		}
+		copies = copies || r.plain() && len(r.seen.Shares) == 0 && r.elements() > 0
+	}
+	return copies
+}
+
+// plain reports whether no tensor of a case has a size of 1, and each is contiguous.
+func (c *Case) plain() bool {
+	return c.Layout == Contiguous && !slices.ContainsFunc(c.program.Inputs, func(in program.Input) bool { return slices.Contains(in.Shape, 1) })
+}
+
+// stays reports whether a result of the reference has an argument's elements, in their order.
+func (r *result) stays() bool {
+	for _, v := range r.ref.Values {
+		for _, t := range leaves(v) {
+			for i := range r.program.Inputs {
+				if in := &r.program.Inputs[i]; in.DType == t.DType() && sameElements(in.Materialize(), t) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// sameElements reports whether tensors have the same elements, NaN as well, of whatever shapes.
+func sameElements(a, b *tensor.Tensor) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if x, y := a.At(i), b.At(i); x != y && !(cmplx.IsNaN(x) && cmplx.IsNaN(y)) {
+			return false
+		}
+	}
+	return true
+}
