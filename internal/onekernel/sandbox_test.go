@@ -17,6 +17,11 @@ import (
 // outward judges a function of testdata/outward.py, in a folder of its own.
 func outward(t *testing.T, name string) (*Report, string) {
 	t.Helper()
+	return inFolder(t, "outward.py", name)
+}
+
+func inFolder(t *testing.T, file, name string) (*Report, string) {
+	t.Helper()
 	python, _, err := worker.FindPython("")
 	if err != nil {
 		t.Skip(err)
@@ -29,7 +34,7 @@ func outward(t *testing.T, name string) (*Report, string) {
 		t.Fatal(err)
 	}
 	rep, err := Judge(context.Background(), Config{
-		Kernel:  Source{Form: "function", File: filepath.Join(dir, "outward.py"), Name: name},
+		Kernel:  Source{Form: "function", File: filepath.Join(dir, file), Name: name},
 		Against: "torch.relu", Python: python, Seed: 1, Cases: 2, Timeout: time.Minute,
 		Promises: Promises{DTypes: []tensor.DType{tensor.F32}},
 	})
@@ -61,6 +66,18 @@ func TestSandboxHoldsCalls(t *testing.T) {
 				if !slices.Contains(rep.Sandbox.Held, what) {
 					t.Errorf("the sandbox misses %v", rep.Sandbox.Missing)
 				}
+			}
+		})
+	}
+}
+
+// TestEvasions: evidence is that of the file whatever its name is, of code that it makes, and
+// of what it leaves behind.
+func TestEvasions(t *testing.T) {
+	for name, want := range map[string]Word{"fine": Right, "frames": Cheats, "made": Cheats, "mode": Cheats, "operator": Cheats, "collected": Cheats, "overwritten": Wrong} {
+		t.Run(name, func(t *testing.T) {
+			if rep, _ := inFolder(t, "evasive_inspect.py", name); rep.Verdict != want {
+				t.Errorf("%s: %s, want %s: %v", name, rep.Verdict, want, rep.Reasons)
 			}
 		})
 	}

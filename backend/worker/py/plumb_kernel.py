@@ -49,12 +49,14 @@ class Trial(plumb_torch.Run):
         if ON_TRIAL:
             subject.call_between()
             cotangents = [laid(c, subject.cotangents) for c in cotangents]
+        held = subject.watch.held() if ON_TRIAL else ()
         try:
             super().differentiate(indices, cotangents)
         except Exception:
             raise
         except BaseException as e:  # as in the forward pass: Triton's layer stops a call that is too slow
             raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
+        subject.watch.overwritten(held)
         for k, (x, was) in enumerate(given):
             if self.elements(x) != was:
                 subject.watch.note("overwrites", "its backward pass overwrites argument %d" % k)

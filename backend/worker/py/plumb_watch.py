@@ -20,6 +20,8 @@ import types
 
 import torch
 import torch.nn.functional
+import torch.overrides
+import torch.utils._python_dispatch as python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
@@ -36,6 +38,7 @@ SPYING = {
 }
 BENEATH = ("open", "open64", "openat", "fopen", "read", "pread", "syscall", "ptrace", "process_vm_readv", "process_vm_writev", "fork", "vfork", "kill", "system", "popen", "execve",
            "socket", "connect", "mprotect", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
+GENERATED = ("<frozen", "<__array_function__")  # code of Python's and of NumPy's that is of no file
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
 PEEKED = ("/proc/",)
 DESCRIPTORS = ("write", "writev", "pwrite", "pwritev", "dup2", "ftruncate")
@@ -46,7 +49,8 @@ OUTWARD = {
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 STANDARD = os.path.dirname(os.__file__)  # of Python's own library
 PACKAGES = ("site-packages", "dist-packages")
-SAFE = ("ctypes/__init__.py", "linecache.py", "inspect.py", "traceback.py", "warnings.py")  # of Python, which a kernel may call
+SAFE = {os.path.join(STANDARD, name) for name in ("ctypes/__init__.py", "linecache.py", "inspect.py", "traceback.py", "warnings.py")}  # which a kernel may call
+OF_TORCH = os.path.dirname(torch.__file__)
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda,
            "torch.random": torch.random, "torch.linalg": torch.linalg, "torch.special": torch.special, "torch.nn.Module": torch.nn.Module}
@@ -215,7 +219,7 @@ class Looked(types.ModuleType):
 
     def __getattribute__(self, name):
         watch = Looked.watch
-        if watch is not None and watch.on and os.path.realpath(getframe(1).f_code.co_filename) == watch.file:
+        if watch is not None and watch.on and watch.wrote(getframe(1).f_code):
             watch.note("spies", "looks into a module of its judge's")
         return types.ModuleType.__getattribute__(self, name)
 
@@ -232,7 +236,9 @@ class Watch:
         self.clock = Clock(self.asks, mentions(self.file, b"datetime"))
         for name in DESCRIPTORS:
             setattr(os, name, self.guarded(name, getattr(os, name)))
-        self.known = functions()
+        library = torch.library.Library
+        library.impl = self.registering(library.impl)
+        self.known, self.made, self.places = functions(), set(), {}
         sys.addaudithook(self.audit)
 
     def note(self, kind, text):
@@ -266,7 +272,7 @@ class Watch:
         frame = getframe(2)
         while frame is not None and frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES):
             frame = frame.f_back
-        if frame is not None and os.path.realpath(frame.f_code.co_filename) == self.file:
+        if frame is not None and self.wrote(frame.f_code):
             self.note("spies", "writes the file %s" % args[0] if event == "open" else OUTWARD[event])
         elif not event.startswith("socket"):
             where = frame.f_code.co_filename if frame else "it"
@@ -275,28 +281,36 @@ class Watch:
 
     def by_kernel(self):
         frame = getframe(2)
-        while frame is not None and frame.f_code.co_filename.endswith(SAFE):
+        while frame is not None and frame.f_code.co_filename in SAFE:
             frame = frame.f_back
-        return frame is not None and os.path.realpath(frame.f_code.co_filename) == self.file
+        return frame is not None and self.wrote(frame.f_code)
+
+    def wrote(self, code):
+        """Tells whether code is of the kernel's file, or of a text that was made code while it ran."""
+        name = code.co_filename
+        if name not in self.places:  # every call looks at thousands
+            self.places[name] = os.path.realpath(name) == self.file or not os.path.isabs(name) and not name.startswith(GENERATED)
+        return self.places[name]
 
     def guarded(self, name, f):
         """Returns a function of os that tells of a descriptor which is not the kernel's: Python tells of none."""
 
         def write(fd, *args, **kwargs):
-            if self.on and isinstance(fd, int) and fd > 2 and os.path.realpath(getframe(1).f_code.co_filename) == self.file:
+            if self.on and isinstance(fd, int) and fd > 2 and self.wrote(getframe(1).f_code):
                 self.note("spies", "writes to a descriptor by os.%s" % name)
             return f(fd, *args, **kwargs)
 
         return write
 
     def asks(self, name):
-        if self.on and self.sealed and os.path.realpath(getframe(2).f_code.co_filename) == self.file:
+        if self.on and self.sealed and self.wrote(getframe(2).f_code):
             self.note("clock", "reads %s" % (name if "." in name else "time." + name))
 
     # The import of the kernel's file.
 
     def imports(self):
         self.known = functions()
+        self.made = {f for owner in self.looked() for f in list(vars(owner).values()) if type(f) is FUNCTION and self.wrote(f.__code__)}
         Looked.watch = self
         for m in [sys.modules["__main__"], *filter(ours, list(sys.modules.values()))]:
             m.__class__ = Looked
@@ -316,13 +330,38 @@ class Watch:
             if name.startswith("torch.Tensor.") and hasattr(INHERITED, name[13:]) and not installed(now[name]):
                 self.note("patches", "replaces %s %s" % (name, when))
         self.known = now
-        for owner in (*(sys.modules.get(name) for name in FOREIGN), *(m for m in list(sys.modules.values()) if ours(m)), self):
-            for k, f in list(vars(owner).items()) if owner is not None else ():
-                if type(f) is FUNCTION and f.__code__.co_filename == self.file:
+        for owner in self.looked():
+            for k, f in list(vars(owner).items()):
+                if type(f) is FUNCTION and f not in self.made and self.wrote(f.__code__):
                     Watch.note(self, "patches", "replaces %s.%s %s" % (getattr(owner, "__name__", "the judge"), k, when))
+        for m in modes():
+            if any(type(f) is FUNCTION and self.wrote(f.__code__) for c in type(m).__mro__ for f in vars(c).values()):
+                self.note("patches", "leaves a mode of its own that alters what PyTorch's functions do: %s" % type(m).__name__)
+        for f in gc.callbacks:
+            code = getattr(getattr(f, "func", getattr(f, "__func__", f)), "__code__", None)
+            if code is not None and self.wrote(code):
+                self.note("late", "leaves work to the garbage collector (gc.callbacks)")
         if torch.get_default_dtype() is not torch.float32:
             self.note("patches", "changes the default dtype %s" % when)
             torch.set_default_dtype(torch.float32)
+
+    def looked(self):
+        """Lists what has no function of a kernel's: modules, and the watch."""
+        modules = list(sys.modules.values())
+        return [*(sys.modules[name] for name in FOREIGN if name in sys.modules), *filter(ours, modules), self]
+
+    def registering(self, register):
+        """Returns a function of torch.library that tells of an operator of PyTorch's own."""
+
+        def impl(library, name, *args, **kwargs):
+            frame = getframe(1)
+            while frame is not None and frame.f_code.co_filename.startswith(OF_TORCH):
+                frame = frame.f_back
+            if self.on and library.ns in ("aten", "prims") and frame is not None and self.wrote(frame.f_code):
+                self.note("patches", "replaces the operator %s::%s" % (library.ns, str(name).rpartition("::")[2]))
+            return register(library, name, *args, **kwargs)
+
+        return impl
 
     # A call.
 
@@ -438,12 +477,27 @@ class Watch:
         self.patches("while it ran")
         return self.take()
 
+    def held(self):
+        """Lists the results that are kept of the last call, with their bytes."""
+        return [(r, bytes_of(r)) for r, _, call in self.kept if call == self.calls]
+
+    def overwritten(self, held):
+        """Notes which results a backward pass has changed: those that it keeps are its caller's too."""
+        if any(bytes_of(r) != was for r, was in held):
+            self.note("overwrites", "its backward pass overwrites its result")
+            self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
+
     def told(self, e):
         """Returns an exception with the last line of the kernel's file on its way."""
         lines = "".join(format_only(type(e), e)).strip().splitlines()
         text = lines[-1] if isinstance(e, SyntaxError) else lines[0]
         lines = [f for f in extract_tb(e.__traceback__) if os.path.realpath(f.filename) == self.file]
         return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, lines[-1].line) if lines else text
+
+
+def modes():
+    """Lists the modes that alter what functions and operators do, of those that are entered."""
+    return [*torch.overrides._get_current_function_mode_stack(), *python_dispatch._get_current_dispatch_mode_stack()]
 
 
 def mentions(file, word):
