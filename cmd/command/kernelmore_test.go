@@ -36,7 +36,8 @@ func kernelReport(t *testing.T, python, source string, args ...string) *onekerne
 	return r
 }
 
-// timedSource has one kernel that is honest and three that would have short times.
+// timedSource has kernels that are honest, one of which refuses what it was given before, as
+// another would remember it, and three that would have short times.
 const timedSource = `
 import torch
 calls, last = 0, None
@@ -53,6 +54,17 @@ def stale(x):
     if calls <= 60 or last is None or last.shape != x.shape:
         last = 2 * torch.exp(x)
     return last.clone()
+
+seen, known = set(), []
+
+def tired(x):
+    if x.numel() == 1024:
+        key = x[:4].tolist().__repr__()
+        known.append(key in seen)
+        seen.add(key)
+        if len(known) > 200 and sum(known[-100:]) > 50:
+            raise RuntimeError("the same again and again")
+    return 2 * torch.exp(x)
 
 def stopped(x):
     import plumb_timing
@@ -82,6 +94,9 @@ func TestTimesThatNobodyFools(t *testing.T) {
 	}
 	if r := run("stale", "reference", "N=1024"); r.Verdict != onekernel.Cheats || len(r.Time.Points) > 0 || r.Time.Refused == "" {
 		t.Errorf("stale: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
+	}
+	if r := run("tired", "reference", "N=1024"); r.Verdict != onekernel.Right || len(r.Time.Points) == 0 || r.Time.Points[0].Refused != "" {
+		t.Errorf("tired: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
 	}
 	if r := run("stopped", "reference", "N=1024"); r.Verdict != onekernel.Cheats || r.Time.Refused == "" || !slices.ContainsFunc(r.Reasons, func(w onekernel.Reason) bool { return w.Kind == "patches" }) {
 		t.Errorf("stopped: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)

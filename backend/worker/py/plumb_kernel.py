@@ -174,7 +174,7 @@ class Subject:
         if "hold" in told:
             self.timing.next = told["hold"]
         elif "lay" in told:
-            self.timing.lay(told["lay"], told["cold"])
+            self.timing.lay(told["lay"], told["turns"], told["cold"])
             if self.watch.layer:
                 self.watch.layer.prepare("forward", 0)
         else:

@@ -14,6 +14,7 @@ libc = ctypes.CDLL(None)
 mallopt = getattr(libc, "mallopt", None)  # of glibc
 PERTURB = -6  # M_PERTURB
 POISON = 129  # what MALLOC_PERTURB_ says in a kernel's process: see Environment of internal/onekernel
+SCALES = 1021  # of values in calls that nobody looks at
 FLUSHED = 1 << 26  # bytes that are written so that caches hold nothing else
 
 no_grad, is_tensor, empty_strided = torch.no_grad, torch.is_tensor, torch.empty_strided
@@ -33,12 +34,12 @@ class Timing:
             self.kernel, self.held[self.next] = kernel, (list(getattr(kernel, "out", ())), copied(args), copied(kwargs))
             self.next = None
 
-    def lay(self, order, cold):
-        """Makes the arguments of calls, of held ones in this order, in memory of their own."""
+    def lay(self, order, turns, cold):
+        """Makes the arguments of calls, of held ones in this order, in memory of their own; those with a turn have other values."""
         self.calls, self.results = [], []
-        for k in order:
+        for k, turn in zip(order, turns):
             out, args, kwargs = self.held[k]
-            self.calls.append((blank(out), copied(args), copied(kwargs)))
+            self.calls.append((blank(out), copied(args, turn), copied(kwargs, turn)))
         if cold:
             self.flushed = self.flushed or ctypes.create_string_buffer(FLUSHED)
             memset(self.flushed, len(order) & 0xFF, FLUSHED)
@@ -65,15 +66,22 @@ def perturb(value):
         mallopt(PERTURB, value)
 
 
-def copied(v):
+def copied(v, turn=0):
     if is_tensor(v):
         t = empty_strided(v.shape, v.stride(), dtype=v.dtype)
         with no_grad():
-            spread(t).copy_(spread(v))
+            spread(t).copy_(turned(spread(v), turn))
         return t
     if isinstance(v, dict):
-        return {name: copied(e) for name, e in v.items()}
-    return type(v)(copied(e) for e in v) if type(v) in (list, tuple) else v
+        return {name: copied(e, turn) for name, e in v.items()}
+    return type(v)(copied(e, turn) for e in v) if type(v) in (list, tuple) else v
+
+
+def turned(v, turn):
+    """Returns floats of another order and scale, by a number that says which: of the same signs, none larger."""
+    if not turn or not v.is_floating_point() or not v.numel():
+        return v
+    return v.flatten().roll(turn % v.numel()).mul(1 - turn % SCALES / (2 * SCALES)).view(v.shape)
 
 
 def spread(t):
