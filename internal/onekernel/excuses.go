@@ -35,6 +35,7 @@ func init() { // one judges again by other choices
 		{"unused", func(_ *Session, r *result) bool { return r.unused() }},
 		{"vanishes", (*Session).vanishes},
 		{"unchanged", func(_ *Session, r *result) bool { return r.unchanged() }},
+		{"nothing", func(_ *Session, r *result) bool { return r.averagesNothing() }},
 		{"equals", func(_ *Session, r *result) bool { return r.exchanged() }},
 		{"pooled", (*Session).pooled},
 		{"places", (*Session).displaced},
@@ -412,24 +413,46 @@ func farOut(given []*tensor.Tensor, i int, result float64) float64 {
 // alone which the reference leaves as it is: a running mean that comes to itself.
 func (r *result) unchanged() bool {
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
-		got := verdict.At(r.kernel, d.Where)
-		k := slices.IndexFunc(r.program.Inputs, func(in program.Input) bool { return in.Name == d.Where.Name })
-		if d.Where.Part != backend.PartChange || verdict.At(r.ref, d.Where) != nil || got == nil || k < 0 {
-			return true
-		}
-		given := r.program.Inputs[k]
-		given.Strides = nil
-		was := given.Materialize()
-		if was.Len() != got.Len() || was.DType() != got.DType() {
-			return true
-		}
-		for i := range was.Len() {
-			if !(verdict.Distance(was.At(i), got.At(i)) <= 2*r.slack*compare.Roundoff(was.DType())*cmplx.Abs(was.At(i))) {
-				return true
-			}
-		}
-		return false
+		return d.Where.Part != backend.PartChange || verdict.At(r.ref, d.Where) != nil || !r.remains(d.Where, verdict.At(r.kernel, d.Where), false)
 	})
+}
+
+// averagesNothing reports whether all that differs in a call whose results have no elements is
+// NaN for running statistics that the reference leaves as they are: the mean of nothing.
+func (r *result) averagesNothing() bool {
+	var results []*tensor.Tensor
+	for _, v := range r.ref.Values {
+		results = append(results, leaves(v)...)
+	}
+	if len(results) == 0 || slices.ContainsFunc(results, func(t *tensor.Tensor) bool { return t.Len() > 0 }) {
+		return false
+	}
+	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		ref := verdict.At(r.ref, d.Where)
+		return d.Where.Part != backend.PartChange || ref != nil && !r.remains(d.Where, ref, false) || !r.remains(d.Where, verdict.At(r.kernel, d.Where), true)
+	})
+}
+
+// remains reports whether an argument has been left as it is but for roundings, or with no
+// number where that is allowed.
+func (r *result) remains(at verdict.Where, now *tensor.Tensor, orNaN bool) bool {
+	k := slices.IndexFunc(r.program.Inputs, func(in program.Input) bool { return in.Name == at.Name })
+	if now == nil || k < 0 {
+		return false
+	}
+	given := r.program.Inputs[k]
+	given.Strides = nil
+	was := given.Materialize()
+	if was.Len() != now.Len() || was.DType() != now.DType() {
+		return false
+	}
+	for i := range was.Len() {
+		near := verdict.Distance(was.At(i), now.At(i)) <= 2*r.slack*compare.Roundoff(was.DType())*cmplx.Abs(was.At(i))
+		if !near && !(orNaN && cmplx.IsNaN(now.At(i))) {
+			return false
+		}
+	}
+	return true
 }
 
 func zero(t *tensor.Tensor) bool {

@@ -49,6 +49,13 @@ func misalignedBy(rule compare.Rule, ratio float64, part backend.Part, regime Re
 	}
 }
 
+// ofNothing is a call without elements that changes x.
+func ofNothing(x, got, want *tensor.Tensor) *result {
+	r := misalignedBy(compare.NonFinite, math.Inf(1), backend.PartChange, Usual, x, want, got)
+	r.ref.Values[0].Tensor, r.kernel.Values[0].Tensor = vector(), vector()
+	return r
+}
+
 // TestExcuses: each excuse is the only one for a right kernel that has been seen, and
 // none holds for a wrong kernel that is like it.
 func TestExcuses(t *testing.T) {
@@ -353,6 +360,10 @@ func TestExcuses(t *testing.T) {
 		{"unchanged", "a running mean that stays, rounded", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(1.75+2e-7, 2))},
 		{"", "one that moves", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(1.7501, 2))},
 		{"", "one that does not move", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), vector(1.8, 2), nil)},
+		{"nothing", "one of nothing", rows, ofNothing(vector(1.75, 2), vector(nan, nan), nil)},
+		{"nothing", "one of nothing, written again", rows, ofNothing(vector(1.75, 2), vector(nan, 2), vector(1.75, 2))},
+		{"", "another number of nothing", rows, ofNothing(vector(1.75, 2), vector(1.8, nan), nil)},
+		{"", "NaN where the reference moves", rows, ofNothing(vector(1.75, 2), vector(nan, nan), vector(1.5, 2))},
 		{"", "NaN in its place", rows, misalignedBy(compare.Structure, inf, backend.PartChange, ConstRows, vector(1.75, 2), nil, vector(nan, 2))},
 	} {
 		shown[c.excuse] = true
