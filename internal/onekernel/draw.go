@@ -268,7 +268,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	if len(rows) > 0 {
 		focus = rows[i/4%len(rows)]
 	}
-	if i < tenth && size > usualBlock && m.reduced[symbols[0]] {
+	if len(rows) > 0 && i < tenth && size > usualBlock && m.reduced[symbols[0]] {
 		focus = 0 // as of a loss: rows are in blocks, and how many there are is not
 	}
 	if len(symbols) > 1 && (i/2%2 == 1 && s.regime != Cancelling && s.size != long || try > 4) {

@@ -397,3 +397,12 @@ func TestLargeNumbersAreInFloat16(t *testing.T) {
 		t.Error("a dtype that is not promised")
 	}
 }
+
+// TestSizesThatAreNumbers: a signature without symbols is drawn too.
+func TestSizesThatAreNumbers(t *testing.T) {
+	for _, c := range cases(t, makerOf(t, "x: float[4,8], y: float[8]", tensor.F32, tensor.F16), 3*tenth) {
+		if !slices.Equal(c.program.Inputs[0].Shape, []int{4, 8}) {
+			t.Errorf("%s: %v", c, c.program.Inputs[0].Shape)
+		}
+	}
+}
