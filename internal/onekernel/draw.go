@@ -85,12 +85,13 @@ type step struct {
 // of any usual size; each regime; each layout; empty. The first ten have each of these
 // once; what has to be long and of a half dtype comes right after them, and rows far from 0
 // that are short: the error bound of a sum grows with its terms, and hides what squares
-// of them lose; and few elements that are large, of which one is all that is left of a group.
+// of them lose; magnitudes below the usual eps; and few elements that are large, of which one
+// is all that is left of a group.
 var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
-	{-1, Large, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {5, ZeroRows, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
-	{single, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {32, Tiny, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
+	{-1, Large, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {32, Tiny, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
+	{single, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {5, ZeroRows, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
 // always is how many of them are made however long they take: none but the last of these, of
@@ -285,15 +286,24 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	if shown {
 		least = 2
 	}
+	beside := (focus + 1) % max(len(symbols), 1)
+	for n := range symbols {
+		if k := (focus + 1 + n) % len(symbols); k != focus && sig.together(symbols[k], symbols[focus]) {
+			beside = k
+			break
+		}
+	}
 	for k, name := range symbols {
 		n := int(src.Int(least, 6))
 		switch {
 		case s.size == single:
 			n = 1
 		case s.size == long && k != focus:
-			n = 1
-			if k == (focus+1)%len(symbols) {
-				n = 6
+			switch n = 1; {
+			case k == beside:
+				n = 8
+			case !sig.together(name, symbols[focus]): // as of indices: some are of what is beyond 16 bits
+				n = 4
 			}
 		case s.size == long && len(symbols) == 1:
 			n = alone
@@ -525,12 +535,17 @@ func (in *Input) fill(c *Case, k int) program.Fill {
 		f.Dist, f.Lo, f.Hi = program.Integer, in.Lo, in.Hi
 		if !in.Bounded {
 			f.Lo, f.Hi = -8, 9
-			if c.Regime == Large {
-				half := math.Ldexp(1, min(8*in.DType.Size(), 54)-2) // of the range of the dtype, and exact in float64
+			switch bits := 8 * in.DType.Size(); {
+			case c.Regime == Large && bits <= 16: // differences of such are beyond the dtype
+				f.Lo, f.Hi = -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
+			case c.Regime == Large:
+				half := math.Ldexp(1, min(bits, 54)-2) // of the range of the dtype, and exact in float64
 				f.Lo, f.Hi = -half, half
 			}
 			if in.DType == tensor.U8 {
-				f.Lo = 0
+				if f.Lo = 0; c.Regime == Large {
+					f.Hi = 256
+				}
 			}
 		}
 	case in.Bounded:

@@ -151,6 +151,42 @@ func TestMoreElementsThan16BitsCount(t *testing.T) {
 			t.Errorf("%s: there are none", inputs)
 		}
 	}
+	if !slices.ContainsFunc(cases(t, makerOf(t, "table: float[V,D], i: i64[N] < V", tensor.F32), len(first)), func(c *Case) bool {
+		return c.Sizes["V"]*c.Sizes["D"] > 5*math.MaxUint16/4 && c.Sizes["N"] > 2
+	}) {
+		t.Error("few indices are of rows beyond 16 bits")
+	}
+	at := slices.IndexFunc(first, func(s step) bool { return s.size == long })
+	for seed := range uint64(8) {
+		m := makerOf(t, "table: float[V,D], i: i64[B,N] < V", tensor.F32)
+		m.seed = seed
+		if c, err := m.draw(at, tensor.F32); err != nil || c.Sizes["V"]*c.Sizes["D"] < math.MaxUint16 && c.Sizes["B"]*c.Sizes["N"] < math.MaxUint16 {
+			t.Errorf("%s: no tensor has more elements than 16 bits count: %v", c, err)
+		}
+	}
+}
+
+// TestSmallIntegersFillTheirDType: the difference of two is beyond it once.
+func TestSmallIntegersFillTheirDType(t *testing.T) {
+	for inputs, want := range map[string]float64{"q: i8[8,N], z: i8[8,N]": 127, "q: u8[8,N], z: u8[8,N]": 254, "q: i16[8,N], z: i16[8,N]": 32767} {
+		if !slices.ContainsFunc(cases(t, makerOf(t, inputs, tensor.F32), tenth), func(c *Case) bool {
+			q, z := c.program.Inputs[0].Materialize(), c.program.Inputs[1].Materialize()
+			most := 0.0
+			for i := range q.Len() {
+				most = max(most, real(q.At(i)-z.At(i)), real(q.At(i)))
+			}
+			return most > want || q.DType() == tensor.U8 && most >= want-8
+		}) {
+			t.Errorf("%s: none is beyond %v", inputs, want)
+		}
+	}
+}
+
+// TestTinyMagnitudesComeEarly: a call that takes long in Triton's interpreter has some 14.
+func TestTinyMagnitudesComeEarly(t *testing.T) {
+	if at := slices.IndexFunc(first, func(s step) bool { return s.regime == Tiny }); at < 0 || at >= 14 {
+		t.Errorf("draw %d", at)
+	}
 }
 
 // TestEachInputHasInfinities: the first that have NaN and infinities have them in another

@@ -143,6 +143,14 @@ func (sig *Signature) Symbols() []string {
 	return names
 }
 
+// together reports whether a tensor has both symbols among its sizes.
+func (sig *Signature) together(a, b string) bool {
+	has := func(in *Input, name string) bool {
+		return slices.ContainsFunc(in.Dims, func(d Size) bool { return slices.Contains(d.symbols(), name) })
+	}
+	return slices.ContainsFunc(sig.Inputs, func(in Input) bool { return has(&in, a) && has(&in, b) })
+}
+
 var (
 	tensorParam = regexp.MustCompile(`^([A-Za-z_]\w*)\s*:\s*([a-z]+\d*)\s*\[([^\]]*)\]\s*(.*)$`)
 	attribute   = regexp.MustCompile(`^([A-Za-z_]\w*)\s*(?::\s*(\w+)\s*)?=\s*(.+)$`)

@@ -49,11 +49,12 @@ func twins(i int) []int {
 
 // twin is a case of the same sizes and layout in the same memory with other values, but for
 // a sample of each tensor: what a kernel that remembers its calls takes for the one before.
-// That of a case of ties has the same values in other places, so that sums are the same.
+// That of a case of ties has the same values in other places, so that sums are the same. What
+// is special about the values of another case hides mistakes that its sizes show.
 func (m *maker) twin(c *Case, n int) (*Case, error) {
 	t := *c
 	t.Key, t.again, t.kept = choice.Derive(c.Key, uint64(n)), true, c.Regime
-	if t.Regime != Usual && t.Regime != Offset && t.Regime != AsGiven && t.Regime != Ties && t.Regime != Cancelling {
+	if t.Regime != Usual && t.Regime != AsGiven && t.Regime != Ties && t.Regime != Cancelling {
 		t.Regime = Usual
 	}
 	if err := m.rewrite(&t); err != nil {

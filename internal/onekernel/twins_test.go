@@ -170,3 +170,19 @@ func TestCancellingSumsComeAgain(t *testing.T) {
 		t.Errorf("in float32, %v", next)
 	}
 }
+
+// TestTwinsOfMeansFarFromZero: where long rows are far from 0, the bounds hide what is left out
+// of them, and no other draw among the first has such rows.
+func TestTwinsOfMeansFarFromZero(t *testing.T) {
+	m := makerOf(t, "x: float[B,N]", tensor.F32)
+	for _, c := range cases(t, m, tenth) {
+		if c.Regime != Offset || len(twins(c.Index)) == 0 {
+			continue
+		}
+		if twin, err := m.twin(c, twins(c.Index)[0]); err != nil || twin.Regime != Usual || c.lengths()[0] < blocks && c.lengths()[1] < blocks {
+			t.Errorf("%s: %v, %v", c, twin, err)
+		}
+		return
+	}
+	t.Error("there are none")
+}
