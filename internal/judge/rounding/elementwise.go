@@ -16,13 +16,10 @@ func (c *applied) elementwise() []*state {
 		return nil
 	}
 	y := tensorOf(c.out[0])
-	err := absolute(y)
+	err, sizes := tensor.New(tensor.F64, y.Shape()...), tensor.Data[float64](absolute(y))
 	e, k := tensor.Data[float64](err), c.roundings()
 	if c.exact {
 		k = 0
-	}
-	for i := range e {
-		e[i] *= k
 	}
 	if c.exact && !c.continuous() {
 		return nil
@@ -44,6 +41,9 @@ func (c *applied) elementwise() []*state {
 				e[i] += d * from[i]
 			}
 		}
+	}
+	for i, size := range sizes {
+		e[i] += c.rounded(k, size, e[i])
 	}
 	c.edges(e, y)
 	return []*state{{err: err}}

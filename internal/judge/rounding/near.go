@@ -164,6 +164,15 @@ func (c *applied) with(of func(op.Value) *tensor.Tensor) (*tensor.Tensor, error)
 	return out[0], nil
 }
 
+// rounded is what some roundings of a number of a size add to its error. Where more than the size
+// has been moved by a decision it is that which rounds: by the reference's choice there may be 0.
+func (c *applied) rounded(count, size, moved float64) float64 {
+	if c.near && count > 0 {
+		size = max(size, Near*c.unit*moved)
+	}
+	return count * size
+}
+
 // scaled returns a tensor times a number.
 func scaled(x *tensor.Tensor, by float64) *tensor.Tensor {
 	x = x.Clone()

@@ -91,13 +91,8 @@ func (c *applied) placed() (places, terms op.Value) {
 	return places, terms
 }
 
-// moves is how much of an element that may be at another place may be missing or too much there:
-// all of it, and a sixteenth for its roundings behind the sum, of which a place that has 0 by the
-// reference's choice knows none.
-const moves = 1 + 1./16
-
 // anywhere bounds such a sum: an element that may be at another place is missing, or too much,
-// at either.
+// at either. Where it is too much it is as the kernel has computed it, with its errors.
 func (c *applied) anywhere() []*state {
 	places, terms := c.placed()
 	decided := tensorOf(places).Clone()
@@ -118,6 +113,11 @@ func (c *applied) anywhere() []*state {
 		total = st.err.Clone().Contiguous()
 	}
 	size := absolute(tensorOf(terms))
+	if e := c.of(terms).err; e != nil {
+		for k := range size.Len() {
+			size.Set(k, complex(size.Float(k)+Near*c.unit*e.Float(k), 0))
+		}
+	}
 	for _, other := range c.of(places).rivals {
 		moving := size.Clone()
 		for k := range moving.Len() {
@@ -136,7 +136,7 @@ func (c *applied) anywhere() []*state {
 				return nil
 			}
 			for k := range off.Len() {
-				total.Set(k, complex(total.Float(k)+moves*off.Float(k)/(Near*c.unit), 0))
+				total.Set(k, complex(total.Float(k)+off.Float(k)/(Near*c.unit), 0))
 			}
 		}
 	}

@@ -47,6 +47,32 @@ func TestRivals(t *testing.T) {
 	}
 }
 
+// TestRivalsRound: a gradient at another place of the window is a number in float32, which has
+// been rounded behind that as any other; by the reference's choice there is 0.
+func TestRivalsRound(t *testing.T) {
+	factors := []float64{1.1, 1.3, 0.7, 1.7, 0.9, 1.9}
+	lines, exact, single := "x = tensor((1, 1, 2), torch.float32, [1, 1.00000011920928955], requires_grad=True)\nd0 = torch.div(x, 3.0)\n", 1., float32(1)
+	for i, f := range factors {
+		factors[i] = float64(float32(f))
+		lines += fmt.Sprintf("d%d = torch.mul(d%d, %.17g)\n", i+1, i, factors[i])
+	}
+	for _, f := range slices.Backward(factors) {
+		exact, single = exact*f, single*float32(f)
+	}
+	if exact, single = exact/3, single/3; float64(single) <= exact {
+		t.Fatalf("%v is rounded to %v: other factors are needed", exact, single)
+	}
+	lines += fmt.Sprintf("p = torch.nn.functional.max_pool1d(d%d, 2)\ny = torch.sum(p)\ny.backward()\n", len(factors))
+	bounds, _ := New(ops.Table(), nn.Modules()).Choosing(backend.NewJob(text(t, lines)), true, func(*Choice) {})
+	slot := bounds.Slots[backend.Place{Part: backend.PartGrad, Owner: "x"}]
+	if slot == nil || slot.Error == nil {
+		t.Fatal("no bound of the gradient")
+	}
+	if most := Near * slot.Unit * slot.Error.Float(0); most < float64(single) || most > float64(single)*(1+0x1p-16) {
+		t.Errorf("the gradient at the other place may be %.9g, and is %.9g", most, single)
+	}
+}
+
 func joined(x []float64) (s string) {
 	for i, v := range x {
 		if i > 0 {

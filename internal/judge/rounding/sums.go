@@ -41,8 +41,8 @@ func (c *applied) sums() []*state {
 				continue
 			}
 			e[j] = max(m[j]-t[j], 0) / step
-			if !exactTerm(j) {
-				e[j] += count * t[j]
+			if size := t[j]; !exactTerm(j) || c.near && Near*c.unit*e[j] > size {
+				e[j] += c.rounded(count, size, e[j])
 			}
 		}
 		return st
