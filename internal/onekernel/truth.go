@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/cmplx"
+	"slices"
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
@@ -18,7 +19,7 @@ import (
 // that computes in float32 has none. What overflows to NaN in float64 too has no truth: exp(k)
 // of arguments far from 0, which a kernel takes the largest from.
 func (s *Session) nearTruth(ctx context.Context, r *result, job *backend.Job) (bool, error) {
-	if r.Regime == NonFinite || !half(r.DType) && finite(r.ref) && !gradientOnly(r) || !r.differsIn(compare.Distance, compare.NonFinite) {
+	if r.Regime == NonFinite || !half(r.DType) && finite(r.ref) && !r.inGradients() || !r.differsIn(compare.Distance, compare.NonFinite) {
 		return false, nil
 	}
 	truth, err := s.reference.Run(ctx, backend.NewJob(program.Widen(job.Program)))
@@ -36,6 +37,11 @@ func (s *Session) nearTruth(ctx context.Context, r *result, job *backend.Job) (b
 		}
 	}
 	return true, nil
+}
+
+// inGradients reports whether all that a kernel may not be off by are gradients.
+func (r *result) inGradients() bool {
+	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool { return !d.Where.Part.IsGradient() && !r.tolerable(&d) })
 }
 
 // overflown reports whether a case's arguments are so large that a reference's exponentials of
@@ -62,7 +68,8 @@ func (r *result) condition() float64 {
 const smallestHalf = 0x1p-24
 
 // truer reports whether each element is as the reference's, or else as the truth: to a few
-// roundings, or within its limit, where terms that cancel leave little.
+// roundings, or within its limit, where terms that cancel leave little. A gradient without error
+// bounds may be as far from it as the reference's is, times what a kernel may be off.
 func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) bool {
 	unit, size := compare.Roundoff(want.DType()), 0.0
 	rounded := exact.Convert(want.DType())
@@ -74,13 +81,22 @@ func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) b
 			}
 		}
 	}
+	own := 0.0 // the reference's error, where nothing bounds it
+	if d.Where.Part != backend.PartValue && d.Limit.Error == nil && r.Regime != Extremes {
+		for i := range exact.Len() {
+			own = max(own, verdict.Distance(want.At(i), exact.At(i)))
+		}
+	}
+	if !(own < math.Inf(1)) {
+		own = 0
+	}
 	condition := 1.0
 	if overflown {
 		condition = r.condition()
 	}
 	for i := range want.Len() {
 		g, t := got.At(i), exact.At(i)
-		allowed := roundings * unit * max(size, cmplx.Abs(t))
+		allowed := max(roundings*unit*max(size, cmplx.Abs(t)), r.slack*own)
 		if want.DType() == tensor.F16 {
 			allowed += smallestHalf
 		}

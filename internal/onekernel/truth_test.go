@@ -5,6 +5,7 @@ import (
 
 	"plumb/backend"
 	"plumb/internal/judge/compare"
+	"plumb/internal/judge/verdict"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -74,6 +75,48 @@ func TestNoTruth(t *testing.T) {
 		r := misalignedBy(compare.NonFinite, inf, c.part, c.regime, vector(1, 2), want, got)
 		if r.untold(&r.verdict.Differences[0], &backend.Outcome{Values: []backend.Value{{Tensor: vector(c.value, 1)}}}) != c.untold {
 			t.Errorf("%+v: %v", c, !c.untold)
+		}
+	}
+}
+
+// TestUnboundedGradientsErrAsTheReference: of terms that cancel whole the reference leaves what it
+// rounds, and a kernel by another formula as much; nothing else says how large they are.
+func TestUnboundedGradientsErrAsTheReference(t *testing.T) {
+	exact, want := vector(0, 1e-9).Convert(tensor.F64), vector(0.003, -0.001)
+	for _, c := range []struct {
+		what      string
+		part      backend.Part
+		regime    Regime
+		got, unit float64
+		truer     bool
+	}{
+		{"some times as far", backend.PartGrad, Usual, 0.008, 0, true},
+		{"farther", backend.PartGrad, Usual, 0.03, 0, false},
+		{"with a bound", backend.PartGrad, Usual, 0.008, 0x1p-24, false},
+		{"a value", backend.PartValue, Usual, 0.008, 0, false},
+		{"at the ends of the dtype", backend.PartGrad, Extremes, 0.008, 0, false},
+	} {
+		got := vector(c.got, 1e-9)
+		r := misalignedBy(compare.Distance, 1e5, c.part, c.regime, vector(1, 2), want, got)
+		if c.unit > 0 {
+			r.verdict.Differences[0].Limit = compare.Limit{Class: op.Accumulating, Unit: compare.Number(c.unit), Error: vector(1, 1)}
+		}
+		if r.truer(&r.verdict.Differences[0], want, got, exact) != c.truer {
+			t.Errorf("%s: %v", c.what, !c.truer)
+		}
+	}
+}
+
+// TestGradientsBesideAToleratedValue: what is within what a kernel may be off does not say where
+// the difference is.
+func TestGradientsBesideAToleratedValue(t *testing.T) {
+	for ratio, want := range map[float64]bool{1.8: true, Slack + 1: false} {
+		r := misalignedBy(compare.Distance, 1e5, backend.PartGrad, Usual, vector(1, 2), vector(1, 2), vector(2, 2))
+		value := r.verdict.Differences[0]
+		value.Where.Part, value.Diff.WorstRatio, value.Diff.MaxAbs = backend.PartValue, compare.Number(ratio), compare.Number(ratio*1e-7)
+		r.verdict.Differences = append([]verdict.Difference{value}, r.verdict.Differences...)
+		if r.inGradients() != want {
+			t.Errorf("a value off by %v limits: %v", ratio, !want)
 		}
 	}
 }
