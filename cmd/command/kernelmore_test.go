@@ -272,11 +272,17 @@ func TestHangsAreAskedAgain(t *testing.T) {
 	}
 }
 
-// TestShiftsAreTraced: a reference that unpacks bytes by shifts has error bounds of its own.
-func TestShiftsAreTraced(t *testing.T) {
+// TestReferencesAreTraced: one that unpacks bytes by shifts has error bounds of its own, as has
+// one of a weight norm, which programs have not by its name.
+func TestReferencesAreTraced(t *testing.T) {
 	slow(t)
-	r := kernelReport(t, needTorch(t), "def unpack(x, p):\n    return x * (p >> 4).to(x.dtype) + (p << 1).to(x.dtype)\n",
-		"k.py::unpack", "--against", "k.py::unpack", "--inputs", "x: f32[N], p: u8[N] in 0..256", "-n", "2")
+	tracedWhole(t, "def f(x, p):\n    return x * (p >> 4).to(x.dtype) + (p << 1).to(x.dtype)\n", "x: f32[N], p: u8[N] in 0..256")
+	tracedWhole(t, "import torch\ndef f(x, v, g):\n    return x @ torch._weight_norm(v, g, 0).t()\n", "x: f32[B,I], v: f32[O,I], g: f32[O,1]")
+}
+
+func tracedWhole(t *testing.T, source, inputs string) {
+	t.Helper()
+	r := kernelReport(t, needTorch(t), source, "k.py::f", "--against", "k.py::f", "--inputs", inputs, "-n", "2")
 	if i := slices.IndexFunc(r.Notes, func(note string) bool { return strings.Contains(note, "error bounds") }); i >= 0 {
 		t.Error(r.Notes[i])
 	}

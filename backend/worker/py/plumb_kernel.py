@@ -267,6 +267,9 @@ class Traced(Calls):
     def __torch_function__(self, f, types, args=(), kwargs=None):
         f = getattr(f, "plain", f)
         name = getattr(f, "__name__", "")
+        if f in COMPOSED:
+            with self:
+                return COMPOSED[f](*args, **(kwargs or {}))
         if name in READING:
             raise Left("its calls depend on values (%s)" % name)
         try:
@@ -306,6 +309,12 @@ def indexed():
         del torch.Tensor.__getitem__
 
 
+def weight_norm(v, g, dim=0):
+    """PyTorch's, of which no program knows by its name; a dim of -1 is none that is left out."""
+    return v * (g / (v * v).sum([k for k in range(v.dim()) if k != dim], keepdim=True).sqrt())
+
+
+COMPOSED = {torch._weight_norm: weight_norm}
 READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool__", "__int__", "__float__", "__index__", "__contains__"}
 OPERATORS = {"Tensor.__%s__" % name: "operator." + to for name, to in (
     ("invert", "invert"), ("eq", "eq"), ("ne", "ne"), ("and", "and_"), ("or", "or_"), ("xor", "xor"), ("pow", "pow"), ("floordiv", "floordiv"), ("truediv", "truediv"), ("mod", "mod"), ("lshift", "lshift"), ("rshift", "rshift"))}
