@@ -59,7 +59,7 @@ class Functional(Captured):
             self.ends = [i for i, k in enumerate(plan.ends, -len(plan.ends)) if self.env[k].requires_grad]
             self.cotangents = self.differentiated()[1]
             self.backward()
-        received = [x.grad is not None for x in self.wanted()], [self.found and self.found.get(id(x)) is not None for x in self.wanted()]
+        received = [x.grad is not None for x in self.learned()], [self.found and self.found.get(id(x)) is not None for x in self.learned()]
         try:
             t = now()
             results, state, grads, seconds = self.transformed(plan)
@@ -71,7 +71,7 @@ class Functional(Captured):
         self.accept(received, state, grads, seconds)
         return self.conclude(plan, self.flagged(plan, results))
 
-    def wanted(self):
+    def learned(self):
         """Lists what is differentiated with respect to: leaves, and parameters, each once."""
         found = {id(x): x for x in self.leaves}
         for module in self.modules.values():
@@ -83,7 +83,7 @@ class Functional(Captured):
         with torch.no_grad():
             for t, v in zip(self.function.state, state):
                 t.copy_(v)
-        wanted = self.wanted()
+        wanted = self.learned()
         for x, g, some in zip(wanted, grads, received[0]):
             x.grad = g if some else None
         if self.found is not None:
@@ -107,7 +107,7 @@ class Functional(Captured):
         seconds = []
         for x, offset in zip(self.leaves, self.case.get("second", ())):
             seconds.append(self.cotangent(x, offset, self.size(x)))
-        return [x.detach() for x in self.wanted()], passive, self.function.state[len(self.function.weights):], self.cotangents, seconds
+        return [x.detach() for x in self.learned()], passive, self.function.state[len(self.function.weights):], self.cotangents, seconds
 
 
 class Pure:
@@ -116,7 +116,7 @@ class Pure:
     def __init__(self, run, plan):
         self.run, self.plan = run, plan
         self.calls = Paced(run)
-        self.weights = run.wanted()[len(run.leaves):]
+        self.weights = run.learned()[len(run.leaves):]
         self.modules = list({id(m): m for module in run.modules.values() for m in module.modules()}.values())
         state = {id(t): t for m in self.modules for t in (*m._parameters.values(), *m._buffers.values()) if t is not None}
         self.state = self.weights + [t for t in state.values() if not t.requires_grad]
