@@ -168,6 +168,19 @@ func sampleDiv(s *op.Sampler) []any {
 
 func samplePow(s *op.Sampler) []any {
 	a, b := twoShapes(s)
+	if s.Fresh && s.DType.IsInt() && s.Bool() {
+		x, y, lo := tensor.New(s.DType, a...), tensor.New(s.DType, b...), int64(-3)
+		if s.DType == tensor.U8 {
+			lo = 0
+		}
+		for i := range x.Len() {
+			x.SetInt(i, s.Int(lo, 4))
+		}
+		for i := range y.Len() {
+			y.SetInt(i, s.Int(lo, 5))
+		}
+		return []any{x, y}
+	}
 	switch s.Index(3) {
 	case 0:
 		return []any{s.Tensor(0.5, 2, a...), s.Tensor(-2, 2, b...)}

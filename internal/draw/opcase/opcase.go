@@ -6,7 +6,6 @@ package opcase
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -117,7 +116,9 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 		if try == 0 {
 			c.layouts()
 		}
-		c.specials(dt)
+		if !c.specials(dt) {
+			c.points(dt)
+		}
 		if try < 2 {
 			c.keywords()
 		}
@@ -295,48 +296,6 @@ func Reversed(shape []int) []int {
 
 // Spaced returns the strides of every second element of a contiguous tensor.
 func Spaced(shape []int) []int { return tensor.SpacedStrides(shape, 2) }
-
-// special numbers stand at the edges of elementwise functions.
-var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 0.5, -0.5, 1e-40, 65504, 3e38}
-
-// extreme numbers stand at the ends of the order of all numbers, and beside it.
-var extreme = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
-
-// specials puts edge points into the inputs of an elementwise operator, or of one
-// that goes by the order or the class of elements, in a quarter of the cases. They are not
-// differentiated there: at a pole or a kink every gradient is a convention; nor are
-// they put into what an in-place form changes, because what follows from a known
-// fault there is told by no name. Of an order each stands once at most, because which
-// of equal elements comes first is a convention too.
-func (c *call) specials(dt tensor.DType) {
-	scalar, order := c.def.ScalarFunction(), c.def.Traits&(op.Monotone|op.FollowsOrder|op.Compares|op.Classifies) != 0
-	if op.InPlace(c.target) || !scalar && !order || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
-		return
-	}
-	for i := range c.Inputs {
-		in := &c.Inputs[i]
-		if in.DType != dt {
-			continue
-		}
-		data := in.Fill.Data.Clone()
-		c.src.Own(func() {
-			if !scalar && data.Len() > 0 {
-				for _, v := range extreme {
-					if c.src.Bool() {
-						data.Set(c.src.Index(data.Len()), complex(v, 0))
-					}
-				}
-				return
-			}
-			for j := range data.Len() {
-				if c.src.Int(0, 4) == 0 {
-					data.Set(j, complex(special[c.src.Index(len(special))], 0))
-				}
-			}
-		})
-		in.Fill.Data, in.RequiresGrad = data, false
-	}
-}
 
 // keywords passes the arguments from a drawn place on by keyword.
 func (c *call) keywords() {

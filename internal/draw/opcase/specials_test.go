@@ -6,17 +6,20 @@ import (
 
 	"plumb/internal/draw/choice"
 	"plumb/internal/draw/opcase"
+	"plumb/op"
 	"plumb/ops"
 	"plumb/tensor"
 )
 
 // TestOrdersMeetTheirEnds: what goes by the order of elements meets NaN and both
-// infinities, each once in a tensor, for which of two comes first is a convention.
+// infinities, each once in a tensor where a result tells which of two comes first, which
+// is a convention.
 func TestOrdersMeetTheirEnds(t *testing.T) {
 	for _, id := range []string{"amax", "argmin", "sort", "median.dim", "gt", "clamp_min", "isnan", "max_pool2d"} {
-		met := [3]bool{}
+		met, def := [3]bool{}, ops.Table().Def(id)
+		values := def.Traits.Has(op.Monotone) && len(def.Sigs()[0].Results) == 1
 		for seed := range uint64(200) {
-			p, err := opcase.Drawer{Table: ops.Table(), Def: ops.Table().Def(id)}.Legal(choice.New(seed), tensor.F32)
+			p, err := opcase.Drawer{Table: ops.Table(), Def: def}.Legal(choice.New(seed), tensor.F32)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +35,7 @@ func TestOrdersMeetTheirEnds(t *testing.T) {
 						}
 					}
 				}
-				if max(counts[0], counts[1], counts[2]) > 1 || counts != [3]int{} && in.RequiresGrad {
+				if !values && max(counts[0], counts[1], counts[2]) > 1 || counts != [3]int{} && in.RequiresGrad {
 					t.Errorf("%s of\n%s", id, p)
 				}
 			}
@@ -62,5 +65,71 @@ func TestQuotientsAreOfOtherDivisors(t *testing.T) {
 				t.Errorf("%s of %s is rounded down and towards 0 alike", id, dt)
 			}
 		}
+	}
+}
+
+// TestPointsAreMet: what a range does not hold is drawn too, and differentiated.
+func TestPointsAreMet(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		id   string
+		dt   tensor.DType
+		grad bool
+		met  func(x, y *tensor.Tensor) bool // some input of the case and another of it
+	}{
+		{"silu", tensor.F32, true, some(func(v, _ float64) bool { return v < -100 })},
+		{"softplus", tensor.F32, true, some(func(v, _ float64) bool { return v > 1e4 })},
+		{"hypot", tensor.F32, true, some(func(v, w float64) bool { return v == 0 && w == 0 })},
+		{"logaddexp", tensor.F32, false, some(func(v, w float64) bool { return v == -inf && w == -inf })},
+		{"logsumexp", tensor.F32, false, all(-inf)},
+		{"softmax", tensor.F64, false, all(inf)},
+		{"amax", tensor.F32, false, all(-inf)},
+		{"prod", tensor.F32, true, all(0)},
+		{"matmul", tensor.I64, false, some(func(v, _ float64) bool { return math.Abs(v) == 1<<24+1 })},
+		{"matmul", tensor.I64, false, some(func(v, _ float64) bool { return v == math.MinInt64 })},
+		{"neg", tensor.I8, false, some(func(v, _ float64) bool { return v == -128 })},
+		{"add", tensor.U8, false, some(func(v, _ float64) bool { return v == 255 })},
+		{"pow", tensor.I32, false, some(func(v, w float64) bool { return v == -1 && w == -1 })},
+	} {
+		if !meets(t, c.id, c.dt, c.grad, c.met) {
+			t.Errorf("%s of %s never meets its point", c.id, c.dt)
+		}
+	}
+}
+
+func meets(t *testing.T, id string, dt tensor.DType, grad bool, met func(x, y *tensor.Tensor) bool) bool {
+	t.Helper()
+	for seed := range uint64(400) {
+		p, err := opcase.Drawer{Table: ops.Table(), Def: ops.Table().Def(id)}.Legal(choice.New(seed), dt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Inputs) > 0 && (!grad || p.Inputs[0].RequiresGrad) && met(p.Inputs[0].Materialize(), p.Inputs[len(p.Inputs)-1].Materialize()) {
+			return true
+		}
+	}
+	return false
+}
+
+// some asks for a place with such elements of two tensors of one size.
+func some(like func(v, w float64) bool) func(x, y *tensor.Tensor) bool {
+	return func(x, y *tensor.Tensor) bool {
+		for i := range x.Len() {
+			if like(real(x.At(i)), real(y.At(min(i, y.Len()-1)))) && (x.Len() == y.Len() || y.Len() == 1) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func all(v float64) func(x, _ *tensor.Tensor) bool {
+	return func(x, _ *tensor.Tensor) bool {
+		for i := range x.Len() {
+			if real(x.At(i)) != v {
+				return false
+			}
+		}
+		return x.Len() > 0
 	}
 }
