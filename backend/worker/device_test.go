@@ -56,6 +56,16 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestNoSuchDevice: a device that is not there is told in one line, with the subject and
+// what brings it.
+func TestNoSuchDevice(t *testing.T) {
+	_, err := onDevice(t, "mynpu")
+	if err == nil || !strings.HasPrefix(err.Error(), "torch@mynpu: cannot start ") || !strings.Contains(err.Error(), "has no device mynpu here") ||
+		!strings.Contains(err.Error(), "--import") || strings.ContainsAny(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestPluginDevice: on a plugin's device programs run, a kernel that it lacks is
 // unsupported, and one that is wrong is seen.
 func TestPluginDevice(t *testing.T) {

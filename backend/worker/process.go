@@ -76,6 +76,10 @@ type exit struct {
 	seconds time.Duration // of processor time
 }
 
+// cannotServe is the exit status of a worker that says on its standard error why it cannot
+// serve here, such as a device that is not there.
+const cannotServe = 69
+
 // start makes sure that a process runs.
 func (w *Worker) start(ctx context.Context) error {
 	if w.proc != nil {
@@ -113,6 +117,9 @@ func (w *Worker) start(ctx context.Context) error {
 		return nil
 	}
 	tail := w.drop(true)
+	if p.exit.status.ExitStatus() == cannotServe && tail != "" {
+		return w.startFault(errors.New(strings.TrimSpace(tail)))
+	}
 	if p.excess = cmp.Or(p.excess, p.refused()); p.excess != nil {
 		err = errors.New(p.excess.message)
 	}
@@ -134,7 +141,13 @@ func (w *Worker) startFault(err error) error {
 	if what == "" {
 		what = w.config.Python
 	}
-	return &backend.Fault{Backend: w.info.Name, Err: fmt.Errorf("cannot start %s: %w", what, err)}
+	name := cmp.Or(w.info.Name, "worker")
+	if len(w.config.Command) == 0 && (w.info.Name == "" || w.info.Name == "worker") {
+		if name = cmp.Or(w.config.Framework, "torch"); w.config.Device != "" && w.config.Device != "cpu" {
+			name += "@" + w.config.Device
+		}
+	}
+	return &backend.Fault{Backend: name, Err: fmt.Errorf("cannot start %s: %w", what, err)}
 }
 
 // launch starts a process, as a fork where there is a forker.

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import importlib
 import os
+import re
 
 import plumb_measure
 import plumb_subject
@@ -30,14 +31,21 @@ def own_device(name, imports):
         try:
             importlib.import_module(module)
         except Exception as e:
-            raise Refusal("--import %s: %s: %s" % (module, type(e).__name__, e)) from None
+            raise Refusal("--import %s: %s: %s; this Python has to have it" % (module, type(e).__name__, e)) from None
     try:
         device = torch.device(name)
         t = torch.zeros(1, device=device)
         if not t.is_meta:
             t.cpu()
     except Exception as e:
-        raise Refusal("torch %s has no device %s here: %s" % (torch.__version__, name, str(e).partition("\n")[0])) from None
+        why = re.split(r"\n|\. (?=[A-Z])", str(e))[0]
+        kind = name.partition(":")[0]
+        known = why.partition("Expected one of ")[2].partition(" device type")[0].split(", ")
+        if known[0] and kind not in known:
+            why = "PyTorch knows no such name; of a plugin it is known once its module is imported, by --import"
+        elif hasattr(torch, kind) and hasattr(getattr(torch, kind), "is_available"):
+            why += "; torch.%s.is_available() is %s" % (kind, getattr(torch, kind).is_available())
+        raise Refusal("torch %s has no device %s here: %s" % (torch.__version__, name, why)) from None
     return device
 
 

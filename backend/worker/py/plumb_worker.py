@@ -18,7 +18,7 @@ from plumb_names import Refusal
 
 REQUESTS, REPLIES, MEMORY = 3, 4, 5
 ROOM = 1 << 16  # for descriptors that are out of the way
-FAULT = 70
+FAULT, REFUSAL = 70, 69
 ALIGN = 64
 KEEP = 256 << 20  # what a large request leaves behind beyond this is given back
 
@@ -213,7 +213,7 @@ def start():
         main()
     except Refusal as e:
         sys.stderr.write("%s\n" % e)
-        code = FAULT
+        code = REFUSAL
     except BaseException:
         import traceback
 
