@@ -173,7 +173,7 @@ func (r *matrixRun) print() error {
 // section is the matrix on a page.
 func (r *matrixRun) section() page.Section {
 	head, rows := r.matrix.Table(r.labels())
-	return page.Section{Title: "Operators × subjects", Intro: "! findings, ~ some cases unsupported, — not there", Head: head, Rows: rows}
+	return page.Section{Title: "Operators × subjects", Intro: report.MatrixLegend, Head: head, Rows: rows}
 }
 
 // labels are the subjects' names, without their Pythons where these tell

@@ -17,6 +17,11 @@ import (
 // none stands where a subject has nothing to tell.
 const none = "—"
 
+// MatrixLegend says what the parts of a cell are.
+const MatrixLegend = `share: aligned, known faults too (! findings, ~ some unsupported; — not there)
+worst: error ÷ limit; time: ÷ the reference's (— nothing compared, or measured)
+--json and --csv have the reason of each`
+
 // The widths of a table of text: of a subject's column, with what parts it from
 // the one before, and of the longest name of an operator that is not cut.
 const (
@@ -37,7 +42,7 @@ func (m *Matrix) Text(w io.Writer, width int, labels []string) {
 		m.table(w, name, from, min(from+step, len(m.Subjects)), labels)
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "share aligned (! findings, ~ some cases unsupported), worst error ÷ limit, time ÷ the reference's; %s not there\n", none)
+	fmt.Fprintln(w, MatrixLegend)
 	fmt.Fprintf(w, "reference %s, seed %s\n\n", m.Reference, strings.Trim(fmt.Sprint(m.Seeds), "[]"))
 	m.totals(w, labels)
 }
@@ -64,7 +69,7 @@ func (c *MatrixCell) text() string {
 	if !c.Has {
 		return fmt.Sprintf("%6s %6s %5s", none, "", "")
 	}
-	return fmt.Sprintf("%6s %6s %5s", c.shareText()+c.marks(), ratioText(float64(c.Worst)), c.timeText())
+	return fmt.Sprintf("%6s %6s %5s", c.shareText()+c.marks(), c.worstText(), c.timeText())
 }
 
 func (c *MatrixCell) marks() string {
@@ -84,6 +89,14 @@ func (n *MatrixCounts) shareText() string {
 		return none
 	}
 	return fmt.Sprintf("%.0f%%", math.Floor(100**n.Share))
+}
+
+// worstText is the largest error ÷ limit of what was compared.
+func (n *MatrixCounts) worstText() string {
+	if n.Share == nil {
+		return none
+	}
+	return ratioText(float64(n.Worst))
 }
 
 func (n *MatrixCounts) timeText() string {
@@ -124,7 +137,7 @@ func (m *Matrix) totals(w io.Writer, labels []string) {
 	for i, s := range m.Subjects {
 		passed := s.Aligned + s.Refused + s.Known
 		fmt.Fprintf(t, "%s\t%d of %d\t%d of %d (%s)\t%d\t%d\t%s\t%s\n", labels[i], s.Has, s.Operators, passed, passed+s.Findings, s.shareText(),
-			s.Findings, s.Unsupported, ratioText(float64(s.Worst)), s.timeText())
+			s.Findings, s.Unsupported, s.worstText(), s.timeText())
 	}
 	_ = t.Flush()
 }
@@ -139,7 +152,7 @@ func (m *Matrix) Table(labels []string) (head []string, rows [][]string) {
 		cells := []string{row.Operator}
 		for _, c := range row.Cells {
 			if c.Has {
-				cells = append(cells, c.shareText()+c.marks(), ratioText(float64(c.Worst)), c.timeText(), c.Reason)
+				cells = append(cells, c.shareText()+c.marks(), c.worstText(), c.timeText(), c.Reason)
 			} else {
 				cells = append(cells, none, "", "", c.Reason)
 			}
