@@ -89,7 +89,18 @@ def accepts(f):
     return raised(f) is None
 
 
-words = dict(same=same, near=near, off=off, raised=raised, raises=raises, accepts=accepts, nan=math.nan, inf=math.inf, math=math)
+def dies(f):
+    """Whether f ends its process by a signal."""
+    child = os.fork()
+    if child == 0:
+        try:
+            f()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+words = dict(same=same, near=near, off=off, raised=raised, raises=raises, accepts=accepts, dies=dies, nan=math.nan, inf=math.inf, math=math)
 
 
 def judge(proof, scope):

@@ -44,6 +44,8 @@ func TestRun(t *testing.T) {
 		{"raises(lambda: int('x'), 'TypeError')", proof.Changed, "ValueError"},
 		{"raises(lambda: int('x'), 'ValueError', 'something else')", proof.Changed, "ValueError"},
 		{"accepts(lambda: int('x'))", proof.Gone, ""},
+		{"import os\ndies(lambda: os.kill(os.getpid(), 8))", proof.Held, ""},
+		{"dies(lambda: int('x'))", proof.Gone, ""},
 		{"near([1., 2.], [1.00001, 2.])", proof.Held, ""},
 		{"near([1., 2.], [1.01, 2.])", proof.Gone, ""},
 		{"near([1.], [1., 1.]) or near(1., [1.]) or same([nan], [1])", proof.Gone, ""},

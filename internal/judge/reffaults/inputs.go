@@ -30,7 +30,17 @@ var inputsHave = map[string]inCalls{
 	"negative integers": {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) && hasOne(in, isNegative) })},
 	"samples":           {when: someInputIs(func(in *program.Input) bool { return len(in.Shape) > 2 && in.Shape[0] > 1 })}, // several, each of channels
 	"broadcast":         {when: shapesDiffer},                                                                              // several shapes
+	"a diagonal":        {when: func(*program.Program) bool { return true }, at: offDiagonal},                              // one, and elements beside it differ
 	"single":            {when: func(p *program.Program) bool { return len(p.Inputs) == 1 }},                               // there is one alone
+}
+
+// offDiagonal are the elements of square matrices that are not on their diagonals.
+func offDiagonal(_ *program.Program, shape []int) func(int) bool {
+	if len(shape) < 2 {
+		return nil
+	}
+	n := shape[len(shape)-1]
+	return func(i int) bool { return i/n%n != i%n }
 }
 
 // inCalls says in which calls a word is so, and at which places; at may be nil.

@@ -49,6 +49,7 @@ type subjectRow struct {
 	Long      bool             `json:"long"`   // a number of the call is none of float32
 	Text      []string         `json:"text"`   // parts, one of which a call's text has
 	Shows     string           `json:"shows"`  // what the reference has where it differs: a word of shown
+	Gives     string           `json:"gives"`  // what the subject has there: a word of shown
 	Says      string           `json:"says"`   // what the exception's message has in it
 	Signal    string           `json:"signal"` // by which the candidate ends, of a crash
 	Reason    string           `json:"reason"`
@@ -125,6 +126,11 @@ func (r *subjectRow) fault() (f verdict.CandidateFault, err error) {
 			return f, fmt.Errorf("nothing shows %q", r.Shows)
 		}
 	}
+	if r.Gives != "" {
+		if f.Gives = shown[r.Gives]; f.Gives == nil {
+			return f, fmt.Errorf("nothing gives %q", r.Gives)
+		}
+	}
 	if r.By != "" {
 		f.By = func(c *program.Call) (program.Ref, bool) {
 			v, _ := argumentNamed(c, r.By)
@@ -136,7 +142,7 @@ func (r *subjectRow) fault() (f verdict.CandidateFault, err error) {
 	if err != nil {
 		return f, err
 	}
-	narrow := len(whens) > 0 || r.By != "" || r.Within > 0 || r.Shows != "" || r.Says != "" || r.Signal != ""
+	narrow := len(whens) > 0 || r.By != "" || r.Within > 0 || r.Shows != "" || r.Gives != "" || r.Says != "" || r.Signal != ""
 	if narrow == r.Everywhere {
 		return f, errors.New("a row says in which calls the fault shows, or that it does everywhere")
 	}
@@ -188,8 +194,9 @@ func (r *subjectRow) hasText(p *program.Program) bool {
 	})
 }
 
-// shown are the words of Shows.
+// shown are the words of Shows and Gives.
 var shown = map[string]func(complex128) bool{
+	"zero":     func(v complex128) bool { return v == 0 },
 	"infinity": cmplx.IsInf,
 	"nan":      cmplx.IsNaN,
 	"small":    func(v complex128) bool { return cmplx.Abs(v) < 1e-3 },

@@ -605,6 +605,12 @@ func (j *judge) conclude() *Verdict {
 	default:
 		v.Word = Aligned
 	}
+	return j.excused()
+}
+
+// excused returns the verdict, which is Known where a fault of the reference explains it.
+func (j *judge) excused() *Verdict {
+	v := j.v
 	if f := j.known(); f != nil {
 		v.Word, v.Reason = Known, fmt.Sprintf("%s (%s); %s", f.Reason, f.Reference, v.Reason)
 	}

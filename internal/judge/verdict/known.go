@@ -25,6 +25,9 @@ type KnownFault struct {
 	// Shows narrows what the reference has at the first element that differs, for
 	// a fault by which it has a NaN or an infinity; nil does not.
 	Shows func(reference complex128) bool
+	// Gives narrows what the candidate has at the elements that differ, where its outcome
+	// is at hand; nil does not.
+	Gives func(candidate complex128) bool
 	// Signal, where set, is that by which the candidate ends, for a crash.
 	Signal string
 	// Ends, where set, is how the reference ends where one side alone raises.
@@ -94,24 +97,29 @@ func Excused(v *Verdict, p *program.Program, ref, cand *backend.Outcome, candida
 // crashes reports whether the fault is a crash of the call in which the candidate
 // ended, whose name its message has: a place of it there is none.
 func (f *KnownFault) crashes(j *judge, _ *Where) bool {
-	if j.v.Candidate == nil || j.v.OfReference || !slices.Contains(f.Kinds, Crashes) {
+	return !j.v.OfReference && f.ends(j, j.v.Candidate)
+}
+
+// ends reports whether the fault is the crash by which a side ended.
+func (f *KnownFault) ends(j *judge, side *Side) bool {
+	if side == nil || !slices.Contains(f.Kinds, Crashes) {
 		return false
 	}
-	line, _, _ := strings.Cut(j.v.Candidate.Message, "\n")
+	line, _, _ := strings.Cut(side.Message, "\n")
 	_, target, named := strings.Cut(line, " in ")
-	return named && (f.Signal == "" || f.Signal == j.v.Candidate.Class) && sameOperator(target, f.Target) && (f.When == nil || f.When(j.p))
+	return named && (f.Signal == "" || f.Signal == side.Class) && sameOperator(target, f.Target) && (f.When == nil || f.When(j.p))
 }
 
 // known returns the fault that explains the verdict; nil when none does. It
-// must lie in the call that diverges first.
+// must lie in the call that diverges first, or in which the reference died.
 func (j *judge) known() *KnownFault {
-	w := j.v.Where
-	if j.v.Word != Misaligned || w == nil {
+	w, died := j.v.Where, j.v.Word == Crash && j.v.OfReference
+	if !died && (j.v.Word != Misaligned || w == nil) {
 		return nil
 	}
 	for i := range j.policy.Faults {
 		f := &j.policy.Faults[i]
-		if f.explains(j, w, nil) && f.concerns(j.policy.Reference) { // few are of the call, and versions are text
+		if (died && f.ends(j, j.v.Reference) || !died && f.explains(j, w, nil)) && f.concerns(j.policy.Reference) { // few are of the call, and versions are text
 			return f
 		}
 	}
@@ -124,7 +132,7 @@ func (f *KnownFault) explains(j *judge, w *Where, cand *backend.Outcome) bool {
 	if _, ok := j.gradientOf(w); ok && kind == Kind(backend.PartValue) {
 		kind = Kind(backend.PartGrad)
 	}
-	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w, cand) || f.Shows != nil && !f.shows(j, w, cand) ||
+	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w, cand) || f.Shows != nil && !f.shows(j, w, cand) || f.Gives != nil && !f.gives(j, w, cand) ||
 		f.Ends != "" && j.ref.Status != f.Ends || f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule ||
 		f.Says != "" && (j.v.Candidate == nil || !strings.Contains(j.v.Candidate.Message, f.Says)) || f.Within > 0 && !f.isWithin(j.v) {
 		return false
@@ -150,6 +158,16 @@ func (f *KnownFault) isWithin(v *Verdict) bool {
 func (f *KnownFault) shows(j *judge, w *Where, cand *backend.Outcome) bool {
 	t, all := j.differing(w, cand)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(i int) bool { return !f.Shows(t.At(i)) })
+}
+
+// gives reports whether the candidate's elements that differ are such as the fault gives.
+func (f *KnownFault) gives(j *judge, w *Where, cand *backend.Outcome) bool {
+	if cand == nil {
+		return true
+	}
+	got := At(cand, *w)
+	_, all := j.differing(w, cand)
+	return got != nil && !slices.ContainsFunc(all, func(i int) bool { return i < got.Len() && !f.Gives(got.At(i)) })
 }
 
 // differing returns the reference's tensor and the elements that differ: of a

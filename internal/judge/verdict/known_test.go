@@ -238,3 +238,55 @@ func TestCandidateFaultsOfWhatDiffers(t *testing.T) {
 		}
 	}
 }
+
+// TestReferenceDies: a crash of the reference is known where a fault of its call and
+// signal says so, and a finding elsewhere.
+func TestReferenceDies(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((1,), torch.int32, [-7])\ny = torch.fmod(x, -1)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := backend.NewJob(p)
+	cand, _ := native.New(ops.Table(), nn.Modules()).Run(t.Context(), job)
+	for name, c := range map[string]struct {
+		message, signal, version string
+		want                     verdict.Word
+	}{
+		"as the fault says": {"ended by SIGFPE in torch.fmod", "SIGFPE", "torch 2.9", verdict.Known},
+		"another call":      {"ended by SIGFPE in torch.gcd", "SIGFPE", "torch 2.9", verdict.Crash},
+		"another signal":    {"ended by SIGSEGV in torch.fmod", "SIGSEGV", "torch 2.9", verdict.Crash},
+		"a later version":   {"ended by SIGFPE in torch.fmod", "SIGFPE", "torch 2.15", verdict.Crash},
+	} {
+		ref := &backend.Outcome{Status: backend.Crashed, Class: c.signal, Message: c.message}
+		fault := verdict.KnownFault{Reference: "torch <2.15", Target: "fmod", Kinds: []verdict.Kind{verdict.Crashes}, Signal: "SIGFPE", Reason: "r", Proof: "p"}
+		if got := verdict.Judge(p, ref, cand, verdict.Policy{Reference: c.version, Faults: []verdict.KnownFault{fault}}); got.Word != c.want {
+			t.Errorf("%s: %s", name, got.Text())
+		}
+	}
+}
+
+// TestGives: of a fault that says what the candidate gives, anything else is a finding.
+func TestGives(t *testing.T) {
+	p, err := program.Parse("p.py", head+"x = tensor((2,), torch.float32, [1.5, 2.5])\ny = torch.exp(x)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := backend.NewJob(p)
+	fault := verdict.KnownFault{Reference: "x", Target: "exp", Kinds: []verdict.Kind{verdict.Kind(backend.PartValue)}, Reason: "r", Proof: "p", Gives: func(v complex128) bool { return v == 0 }}
+	for _, c := range []struct {
+		first, second float64
+		want          verdict.Word
+	}{{0, 0, verdict.Known}, {0, 7, verdict.Misaligned}, {7, 7, verdict.Misaligned}} {
+		own := native.New(ops.Table(), nn.Modules())
+		ref, _ := own.Run(t.Context(), job)
+		cand, _ := own.Run(t.Context(), job)
+		y := cand.Values[0].Tensor.Clone()
+		y.Set(0, complex(c.first, 0))
+		y.Set(1, complex(c.second, 0))
+		cand.Values[0].Tensor = y
+		v := verdict.Judge(p, ref, cand, verdict.Policy{})
+		if got := verdict.Excused(v, p, ref, cand, backend.Info{Name: "x"}, []verdict.CandidateFault{{KnownFault: fault}}); got.Word != c.want {
+			t.Errorf("%v: %s", c, got.Text())
+		}
+	}
+}

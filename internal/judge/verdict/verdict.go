@@ -283,7 +283,7 @@ func Judge(p *program.Program, ref, cand *backend.Outcome, policy Policy) *Verdi
 	j := newJudge(p, ref, cand, policy)
 	j.forward()
 	if j.status(); j.v.Word != "" {
-		return j.v
+		return j.excused()
 	}
 	j.places = backend.Places(p, ref, cand)
 	if j.calls(); j.aliased != "" {
