@@ -42,6 +42,10 @@ func TestMeta(t *testing.T) {
 	if y, z := out.Values[0], out.Values[1]; !slices.Equal(y.Tensor.Shape(), []int{2, 3}) || !y.RequiresGrad || z.Tensor.DType() != tensor.I64 {
 		t.Errorf("%+v", out.Values)
 	}
+	out = run(t, w, new(builder).in("x", x, false).call("e", "torch.ones", program.Tuple{int64(2), int64(3)}).call("y", "torch.add", program.Ref("x"), program.Ref("e")))
+	if out.Status != backend.OK && out.Message != "" && !strings.HasPrefix(w.Info().Version, "1.") {
+		t.Errorf("what a call makes is not on the device: %+v", out)
+	}
 	out = run(t, w, new(builder).in("x", f32([]int{}, 1), false).call("y", "Tensor.item", program.Ref("x")))
 	if out.Status != backend.Unsupported {
 		t.Errorf("%+v", out)

@@ -52,6 +52,8 @@ def own_device(name, imports):
 DEVICE = own_device(os.environ.get("PLUMB_WORKER_DEVICE") or "cpu", [m for m in os.environ.get("PLUMB_WORKER_IMPORT", "").split(",") if m])
 ON_CPU = DEVICE.type == "cpu"
 META = DEVICE.type == "meta"  # tensors have no elements there
+if not ON_CPU and hasattr(torch, "set_default_device"):
+    torch.set_default_device(DEVICE)  # what a program makes and says no device of, beside its inputs
 
 OF_NAME = {name: getattr(torch, name) for name in DTYPES}
 NAME_OF = {dtype: name for name, dtype in OF_NAME.items()}

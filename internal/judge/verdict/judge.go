@@ -450,7 +450,7 @@ func (j *judge) exceptions() {
 	refRaised, candRaised := j.ref.Status == backend.Raised, j.cand.Status == backend.Raised
 	switch {
 	case refRaised != candRaised && j.policy.NoExceptions:
-	case refRaised && !candRaised && j.mayTake():
+	case refRaised && !candRaised && (j.mayTake() || j.lacksElements()):
 	case refRaised && !candRaised:
 		j.raised(j.ref, "reference", "candidate")
 	case candRaised && !refRaised:
@@ -475,6 +475,18 @@ func (j *judge) otherClass() bool {
 // refused: anything, or the form of an argument.
 func (j *judge) mayTake() bool {
 	return j.cand.Permissive || j.cand.OwnForms && refusal.Caught(j.ref) == "TypeError"
+}
+
+// lacksElements reports whether the reference refused a call with a tensor of integers or
+// bools, whose elements may be why, and the candidate's tensors have none.
+func (j *judge) lacksElements() (reads bool) {
+	if j.cand.NoElements && j.ref.Call < len(j.p.Calls) {
+		j.p.Calls[j.ref.Call].EachRef(func(r program.Ref) {
+			d, ok := j.dtypes[string(r)]
+			reads = reads || ok && (d.IsInt() || d == tensor.Bool)
+		})
+	}
+	return reads
 }
 
 func (j *judge) raised(o *backend.Outcome, who, other string) {
@@ -591,6 +603,8 @@ func (j *judge) conclude() *Verdict {
 		v.Word, v.Reason = Unsupported, j.aliased
 	case v.Reference == nil && v.Candidate != nil:
 		v.Word, v.Reason = Rejected, "only the candidate raised, which does not count here: "+exception(j.cand)
+	case v.Reference != nil && v.Candidate == nil && j.lacksElements():
+		v.Word, v.Reason = Unsupported, "the reference may have refused elements, which the candidate's tensors have not: "+exception(j.ref)
 	case v.Reference != nil && v.Candidate == nil && j.mayTake():
 		v.Word, v.Reason = Unsupported, "the reference refuses what the candidate's own interface takes: "+exception(j.ref)
 	case v.Reference != nil && v.Candidate == nil:

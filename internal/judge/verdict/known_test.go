@@ -290,3 +290,25 @@ func TestGives(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedElements: tensors without elements cannot be refused for these, but for
+// their shapes they can.
+func TestRefusedElements(t *testing.T) {
+	for text, want := range map[string]verdict.Word{
+		"i = tensor((1,), torch.int64, [7])\ny = torch.take(x, i)\n": verdict.Unsupported,
+		"y = torch.sum(x, 5)\n": verdict.Misaligned,
+	} {
+		p, err := program.Parse("p.py", head+"x = tensor((2,), torch.float32, [1.5, 2.5])\n"+text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref, err := native.New(ops.Table(), nn.Modules()).Run(t.Context(), backend.NewJob(p))
+		if err != nil || ref.Status != backend.Raised {
+			t.Fatal(ref, err)
+		}
+		cand := &backend.Outcome{Status: backend.OK, NoElements: true, Values: []backend.Value{{Tensor: tensor.New(tensor.F32)}}}
+		if v := verdict.Judge(p, ref, cand, verdict.Policy{}); v.Word != want {
+			t.Errorf("%s: %s", text, v.Text())
+		}
+	}
+}
