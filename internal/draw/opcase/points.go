@@ -57,14 +57,14 @@ func (c *call) specials(dt tensor.DType) bool {
 
 // far numbers are where a function has left its middle: where one of its terms is
 // nothing beside another, or overflows. None is an integer, at which functions have poles.
-var far = []float64{20.5, -20.5, 100.25, -100.25, 1e-6, -1e-6, 1e-12, 3e4}
+var far = []float64{20.5, -20.5, 100.25, -100.25, 1e-6, -1e-6, 1e-12, 30000.25}
 
 // points puts in some cases what draws from a range do not meet: into a function of
-// numbers what lies far from its middle, and zeros into all its arguments at once, where
-// a quotient in its gradient is 0/0; into a function along a dimension, or a maximum,
-// rows of one value; and into whole numbers those at the ends of their dtype and beyond what a
-// float holds. Gradients are asked for as ever, save beside infinities and of a maximum
-// of equal elements.
+// numbers, or along a dimension, what lies far from its middle; zeros into all arguments
+// at once, where a quotient in a gradient is 0/0; rows of one value along a dimension or
+// under a maximum; and whole numbers at the ends of their dtype and beyond what a float
+// holds. Gradients are asked for as ever, save beside infinities and of a maximum of
+// equal elements.
 func (c *call) points(dt tensor.DType) {
 	if op.InPlace(c.target) || len(c.Inputs) == 0 || c.src.Int(0, 4) != 0 {
 		return
@@ -76,6 +76,8 @@ func (c *call) points(dt tensor.DType) {
 	case scalar && len(c.Inputs) > 1 && c.src.Bool():
 		c.put(dt, len(c.Inputs), []float64{0})
 	case scalar:
+		c.put(dt, 1, far)
+	case c.alongDim() && c.src.Bool():
 		c.put(dt, 1, far)
 	case c.alongDim() || c.def.Traits.Has(op.Monotone) && len(c.def.Sigs()[0].Results) == 1:
 		c.rows(dt)
