@@ -303,7 +303,8 @@ func atan2Grad(g *op.Grad) {
 	f64 := func(v op.Value) op.Value { return g.Cast(v, tensor.F64) } // of float32, no square of it overflows
 	x, y := f64(g.Value(arg.Input)), f64(g.Value(arg.Other))
 	over := func(d op.Value) op.Value {
-		return g.Mul(g.Mul(f64(g.G()), d), g.Op("reciprocal", g.Add(g.Mul(x, x), g.Mul(y, y))))
+		squares := g.Add(g.Mul(x, x), g.Mul(y, y))
+		return g.Mul(g.Mul(f64(g.G()), d), g.Op("where", g.Op("eq", squares, 0), 0.0, g.Op("reciprocal", squares)))
 	}
 	g.To(arg.Input, func() op.Value { return over(y) })
 	g.To(arg.Other, func() op.Value { return over(g.Neg(x)) })

@@ -28,6 +28,7 @@ func TestGradientsAtEdgeValues(t *testing.T) {
 	}{
 		{"atan2", []any{f32([]int{2}, 1e-30, 0.25), f32([]int{2}, 0, 1e25)}, 1, []float64{-1e30, -2.5e-51}},
 		{"atan2", []any{f32([]int{1}, 1), f32([]int{1}, 2e25)}, 0, []float64{5e-26}},
+		{"atan2", []any{f32([]int{2}, 0, 2), f32([]int{2}, 0, 0)}, 1, []float64{0, -0.5}}, // as in 2.15
 		{"prelu", []any{f32([]int{2}, inf, -3), f32([]int{1}, 0.5)}, 1, []float64{-3}},
 		{"prelu", []any{f32([]int{2}, inf, -3), f32([]int{1}, inf)}, 0, []float64{1, inf}},
 		{"smooth_l1_loss", []any{f32([]int{2}, inf, 0.5), f32([]int{2}, 0, 0), op.Kw("reduction", "sum")}, 0, []float64{1, 0.5}},

@@ -2,6 +2,7 @@ package reffaults
 
 import (
 	"math"
+	"math/cmplx"
 	"slices"
 	"strings"
 
@@ -23,6 +24,20 @@ var later = slices.Concat(each([]string{"fmax", "fmin"}, func(target string) ver
 		Reason:    "of two equal elements each has half of the gradient, as in maximum and minimum; before, the first has all of it",
 		Proof: of(target, `x, y = torch.ones(2, 1, requires_grad=True).unbind()
 same(torch.autograd.grad(torch.TARGET(x, y).sum(), (x, y)), [[0.5], [0.5]])`),
+	}
+}), each([]string{"atan2", "arctan2"}, func(target string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch <2.15",
+		Target:    target,
+		Kinds:     grads,
+		Shows:     cmplx.IsNaN,
+		When: func(p *program.Program) bool {
+			return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return hasElement(&in, func(v float64) bool { return v == 0 }) })
+		},
+		Reason: "the gradient where both are 0 is NaN; later it is 0",
+		Proof: of(target, `x, y = torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)
+torch.TARGET(x, y).sum().backward()
+same(x.grad, [nan])`),
 	}
 }), eachCall(map[string]string{
 	"clamp": "clamp(0)", "clamp_": "clamp_(0)", "clip": "clip(0)", "clip_": "clip_(0)",
