@@ -25,7 +25,7 @@ internal/gradcheck:         tensor internal/draw/choice op program internal/eage
 internal/campaign/bandit:
 internal/campaign/coverage:
 optim:                      internal/arg tensor op internal/eager nn
-internal/draw/opcase:       tensor internal/draw/choice op program internal/inplace
+internal/draw/opcase:       tensor internal/arg internal/draw/choice op program internal/inplace
 internal/mutants:           internal/arg tensor op ops nn program
 internal/draw/gen:          tensor internal/draw/choice op program
 backend:                    tensor op program
