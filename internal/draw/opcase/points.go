@@ -61,10 +61,10 @@ var far = []float64{20.5, -20.5, 100.25, -100.25, 1e-6, -1e-6, 1e-12, 30000.25}
 
 // points puts in some cases what draws from a range do not meet: into a function of
 // numbers, or along a dimension, what lies far from its middle; zeros into all arguments
-// at once, where a quotient in a gradient is 0/0 (what selects has a convention there); rows of one value along a dimension or
-// under a maximum; and whole numbers at the ends of their dtype and beyond what a float
-// holds. Gradients are asked for as ever, save beside infinities and of a maximum of
-// equal elements.
+// at once, where a quotient in a gradient is 0/0 (what selects has a convention there);
+// rows of one value along a dimension or under a maximum; and whole numbers at the ends of
+// their dtype and beyond what a float holds. Gradients are asked for as ever, save beside
+// infinities and of a maximum of equal elements.
 func (c *call) points(dt tensor.DType) {
 	if op.InPlace(c.target) || len(c.Inputs) == 0 || c.src.Int(0, 4) != 0 {
 		return
