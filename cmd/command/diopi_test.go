@@ -142,9 +142,9 @@ def test_view_changed_in_place():
 		args  []string
 		says  string
 	}{
-		{"", []string{"ops", "run", "relu", "conv2d"}, "aligned"},
-		{"relu-nan", []string{"ops", "run", "relu"}, "misaligned"},
-		{"conv-dilation", []string{"ops", "run", "conv2d"}, "misaligned"},
+		{"", []string{"ops", "run", "relu", "conv2d", "--dtype", "float32"}, "aligned"},
+		{"relu-nan", []string{"ops", "run", "relu", "--dtype", "float32"}, "misaligned"},
+		{"conv-dilation", []string{"ops", "run", "conv2d", "--dtype", "float32"}, "misaligned"},
 		{"", []string{"run", filepath.Join(root, "suites", "activation.py"), "-k", "relu"}, "aligned"},
 		{"", []string{"run", views}, "aligned"},
 	} {
