@@ -26,12 +26,16 @@ func (k *Kit) note(r *baseline.Record, ref, cand *backend.Outcome) map[string]st
 	if k.Forward {
 		ref = ref.Without(backend.Part.IsGradient)
 	}
+	p := r.Program
+	if r.Function != nil {
+		p = r.Function.Of
+	}
 	notes := map[string]string{}
 	if k.Lenient {
-		notes["diopi"] = lenient(c, r.Program, ref, cand)
+		notes["diopi"] = lenient(c, p, ref, cand)
 	}
 	if k.Debug > 0 {
-		notes["debug"] = k.describe(c, r.Program, ref, cand)
+		notes["debug"] = k.describe(c, p, ref, cand)
 	}
 	return notes
 }

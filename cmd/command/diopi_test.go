@@ -103,6 +103,10 @@ func TestLibraryHasFunctionsOfItsOwn(t *testing.T) {
 			t.Errorf("%s: no finding is proved\n%s", c.fault, out)
 		}
 	}
+	t.Setenv("FAULT", "adam-step")
+	if out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--compat", "diopi", "--fname", "adam", "--json"); exitCode(err) != exitFindings || strings.Count(out, "DIOPI's comparison fails: result0") < 4 {
+		t.Errorf("%v: DIOPI's comparison does not see the fault\n%s", err, out)
+	}
 	if got, _, err := judged(t, base); err != nil || got[verdict.Aligned] != 9 {
 		t.Errorf("Plumb's own: %v, %v", got, err)
 	}
