@@ -185,7 +185,7 @@ func (b *Backend) compute(call *op.Call) ([]*tensor.Tensor, error) {
 	case entries == nil:
 		return nil, b.unsupported(gapf("%s: no function of the interface computes it", id))
 	}
-	if !call.Def.Traits.Has(op.Dynamic) {
+	if allocated := slices.ContainsFunc(entries, func(e entry) bool { return slices.Contains(e.args, "out") }); allocated || !call.Def.Traits.Has(op.Dynamic) {
 		var err error
 		if bind.out, err = call.Infer(); err != nil {
 			return nil, err

@@ -193,7 +193,7 @@ func (b *binding) earlier(name string) (any, error) {
 	switch {
 	case strings.HasPrefix(name, "grad") && number(name, "grad") < len(b.cot) && b.cot[number(name, "grad")] != nil:
 		return b.read(b.cot[number(name, "grad")]), nil
-	case strings.HasPrefix(name, "result"):
+	case strings.HasPrefix(name, "result") && number(name, "result") < len(b.results):
 		return b.read(b.results[number(name, "result")]), nil
 	case strings.HasPrefix(name, "saved") && number(name, "saved") < len(b.saved):
 		return b.read(b.saved[number(name, "saved")]), nil

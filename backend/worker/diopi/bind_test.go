@@ -28,6 +28,9 @@ func TestArguments(t *testing.T) {
 		want string // the call of the first line that serves, or why the first two do not
 	}{
 		{"adaptive_avg_pool2d", []any{of(2, 3, 8, 6), []any{nil, int64(2)}}, nil, "diopiAdaptiveAvgPool2d(out[2 3 8 2], t0, [8 2])"},
+		{"adaptive_max_pool1d.indices", []any{of(2, 3, 8), []any{int64(2)}}, nil, "diopiAdaptiveMaxPool1dWithIndices(out[2 3 2], out[2 3 2], t0, [2])"},
+		{"adaptive_max_pool1d.indices", []any{of(2, 3, 8), []any{int64(2)}, false}, nil, "diopiAdaptiveMaxPool1dWithIndices(out[2 3 2], out[2 3 2], t0, [2])"},
+		{"linalg_cholesky_ex", []any{of(2, 3, 3)}, nil, "diopiCholesky(out[2 3 3], out[2], t0, false, false)"},
 		{"embedding", []any{index(0, 1, 2, 3, 0), of(4, 3), int64(-1)}, nil, "diopiEmbedding(out[5 3], t0, t1, 3, false, false)"},
 		{"embedding", []any{index(0, 1, 2, 3, 0), of(4, 3)}, nil, "diopiEmbedding(out[5 3], t0, t1, -1, false, false)"},
 		{"interpolate", []any{of(1, 2, 4, 6)}, []op.Kwarg{{Name: "scale_factor", Value: []any{1.5, 1.5}}}, "diopiUpsampleNearest(out[1 2 6 9], t0, [6 9])"},
