@@ -254,6 +254,8 @@ func TestLimitFor(t *testing.T) {
 		{"pointwise", Basis{DType: tensor.F32, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 0, 0, "exp"},
 		{"a random operator where it draws nothing", Basis{DType: tensor.F32, Tols: []op.Tol{{Class: op.Statistical, ULP: 5, Reason: "mean slope"}}, Same: true}, op.Pointwise, 0, 0, "mean slope"},
 		{"a random operator that copies there", Basis{DType: tensor.F32, Tols: []op.Tol{{Class: op.Statistical, Reason: "dropped"}}, Same: true}, op.Exact, 0, 0, "dropped"},
+		{"complex, with a wider truth", Basis{DType: tensor.C64, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 6 * 0x1p-24, 0, "of the modulus"},
+		{"complex, without one", Basis{DType: tensor.C128, Tols: []op.Tol{point}, Same: true}, op.Pointwise, 12 * 0x1p-53, 0, "on either side"},
 		{"pointwise on other inputs", Basis{DType: tensor.F16, Tols: []op.Tol{point}}, op.Pointwise, 1e-3, 1e-5, "float16"},
 		{"bounded", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(3)}, op.Accumulating, 0, 0, "roundings"},
 		{"bounded integers", Basis{DType: tensor.F32, Tols: []op.Tol{sum}, Bound: bound(0)}, op.Exact, 0, 0, "every term is an integer"},
