@@ -20,7 +20,7 @@ var (
 )
 
 // shapeFaults are the faults around shapes, indices, products and windows.
-var shapeFaults = slices.Concat(untypedShapes, equals, unordered, leniencies, scalarSorts, emptyKinds, emptyGradients, emptyOddities, meanPools, unpools, nearestScales, idle, lateDTypes, emptyGrads, integrals, unwritten, []verdict.KnownFault{{
+var shapeFaults = slices.Concat(untypedShapes, equals, unordered, leniencies, scalarSorts, emptyKinds, emptyGradients, emptyOddities, meanPools, unpools, nearestScales, idle, lateDTypes, emptyGrads, integrals, infiniteEnds, unwritten, []verdict.KnownFault{{
 	Reference: "torch <2.9",
 	Target:    "masked_select",
 	Kinds:     grads,
@@ -307,18 +307,6 @@ any(misplaced(n) for n in range(2, 300))`,
 	Reason: "the sum is divided by the number of elements in float16, which is infinite from 65520 on",
 	Proof:  `torch.full((65536,), 2.0**-12, dtype=torch.half).mean().item() != 2.0**-12`,
 }})
-
-// integrals are those of no places.
-var integrals = each([]string{"trapezoid", "trapz"}, func(target string) verdict.KnownFault {
-	return verdict.KnownFault{
-		Reference: "torch",
-		Target:    target,
-		Kinds:     []verdict.Kind{verdict.Kind("requires_grad"), verdict.Kind("structure")},
-		When:      emptyInput,
-		Reason:    "the integral over no places is zeros made anew, without a gradient",
-		Proof:     of(target, `not torch.TARGET(torch.zeros(0, requires_grad=True), dim=0).requires_grad`),
-	}
-})
 
 // unwritten are losses that leave the sum over no samples as they found it.
 var unwritten = eachCall(map[string]string{
