@@ -123,11 +123,7 @@ func reachOf[T float32 | float64](g *Grid, a int, coordinate T) (r reach[T]) {
 	}
 	x, factor := g.keep(x, size)
 	if g.Curve == NearestCurve {
-		nearest := math.RoundToEven(x)
-		if g.Dims == 3 {
-			nearest = math.Round(x) // as PyTorch's kernel for volumes
-		}
-		r.add(g, int(nearest), size, indicator[T](order == 0))
+		r.add(g, int(math.RoundToEven(x)), size, indicator[T](order == 0))
 		return r
 	}
 	low := math.Floor(x)

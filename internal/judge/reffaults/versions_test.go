@@ -102,6 +102,8 @@ func TestVersionsKnowTheirCases(t *testing.T) {
 			"x = tensor((1, 1, 1, 1, 2), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.25, 0.0, 0.0])\ny = torch.nn.functional.grid_sample(x, g, mode=\"nearest\")", value},
 		{"grid_sample", "x = tensor((1, 1, 2, 1, 1), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.5, 0.5, 0.0])\ny = torch.nn.functional.grid_sample(x, g, \"nearest\", align_corners=True)",
 			"x = tensor((1, 1, 2, 1, 1), torch.float32, [1.0, 2.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [0.0, 0.0, 0.0])\ny = torch.nn.functional.grid_sample(x, g, \"bilinear\", align_corners=True)", value},
+		{"grid_sample", "x = tensor((1, 1, 1, 1, 5), torch.float32, [1.0, 0.0, 0.0, 0.0, 0.0])\ng = tensor((1, 1, 1, 1, 3), torch.float32, [-1.4, 0.25, 0.25])\ny = torch.nn.functional.grid_sample(x, g, \"nearest\", \"reflection\")",
+			"x = tensor((1, 1, 1, 1, 5), torch.float64, [1.0, 0.0, 0.0, 0.0, 0.0])\ng = tensor((1, 1, 1, 1, 3), torch.float64, [-1.3999999761581421, 0.25, 0.25])\ny = torch.nn.functional.grid_sample(x, g, \"nearest\", \"reflection\")", value},
 		{"prod", "x = tensor((3,), torch.float32, [0.0, -0.0, 2.0], requires_grad=True)\ny = x.prod()",
 			"x = tensor((3,), torch.float32, [0.0, 1.0, 2.0], requires_grad=True)\ny = x.prod()", verdict.RequiresGrad},
 		{"prod", "x = tensor((2,), torch.float32, [0.0, 0.0], requires_grad=True)\ny = torch.prod(x, dtype=torch.float64)",
