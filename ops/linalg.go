@@ -533,8 +533,17 @@ func (p *addProduct) sample(s *op.Sampler) []any {
 		case 1:
 			args = append(args, op.Kw(name, s.Int(0, 3)))
 		case 2:
-			args = append(args, op.Kw(name, s.Float(-2, 2)))
+			args = append(args, op.Kw(name, factorOf(s)))
 		}
 	}
 	return args
+}
+
+// factorOf draws a factor of s.DType: PyTorch asks for whole ones beside integers, and
+// cuts others off, or refuses them, as it comes.
+func factorOf(s *op.Sampler) any {
+	if s.Fresh && !s.DType.IsDifferentiable() {
+		return s.Int(-2, 3)
+	}
+	return s.Float(-2, 2)
 }

@@ -265,7 +265,7 @@ func sampleFactor(lo, hi float64) func(s *op.Sampler) []any {
 		a, b := twoShapes(s)
 		args := []any{s.Tensor(-2, 2, b...), s.Tensor(-2, 2, a...), s.Tensor(lo, hi, b...)}
 		if s.Bool() {
-			args = append(args, op.Kw("value", s.Float(-2, 2)))
+			args = append(args, op.Kw("value", factorOf(s)))
 		}
 		return args
 	}

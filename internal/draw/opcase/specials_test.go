@@ -98,6 +98,31 @@ func TestPointsAreMet(t *testing.T) {
 	}
 }
 
+// TestFactorsOfIntegersAreWhole: PyTorch asks for whole factors beside integers.
+func TestFactorsOfIntegersAreWhole(t *testing.T) {
+	for _, id := range []string{"addmm", "addmv", "addbmm", "baddbmm", "addr", "addcmul"} {
+		given := false
+		for seed := range uint64(60) {
+			p, err := opcase.Drawer{Table: ops.Table(), Def: ops.Table().Def(id)}.Legal(choice.New(seed), tensor.I32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range p.Calls {
+				for _, kw := range c.Kwargs {
+					v, fractional := kw.Value.(float64)
+					given = given || kw.Name == "alpha" || kw.Name == "value"
+					if fractional {
+						t.Errorf("%s of integers with %s=%v", id, kw.Name, v)
+					}
+				}
+			}
+		}
+		if !given && id != "addr" {
+			t.Errorf("%s has no factor", id)
+		}
+	}
+}
+
 func meets(t *testing.T, id string, dt tensor.DType, grad bool, met func(x, y *tensor.Tensor) bool) bool {
 	t.Helper()
 	for seed := range uint64(400) {
