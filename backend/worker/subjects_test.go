@@ -332,7 +332,10 @@ func TestOneFlowForms(t *testing.T) {
 		"a dtype": {new(builder).in("i", tensor.New(tensor.I16, 1), false).call("y", "torch.neg", program.Ref("i")), backend.Unsupported, "oneflow has no int16"},
 		"a dtype in place": {new(builder).in("i", tensor.New(tensor.I32, 1), false).call("c", "torch.clone", program.Ref("i")).
 			call("y", "torch.floor_", program.Ref("c")), backend.Unsupported, "of int32"},
-		"in place": {new(builder).in("x", x, false).call("y", "operator.imod", program.Ref("x"), 3.0), backend.Unsupported, "no operator.imod"},
+		"half in place": {new(builder).in("x", tensor.New(tensor.F16, 2), false).call("c", "torch.clone", program.Ref("x")).
+			call("y", "torch.sin_", program.Ref("c")), backend.Unsupported, "output type oneflow.float16"},
+		"no dimension": {new(builder).in("x", x, false).in("v", f32(nil, 0), false).call("y", "torch.searchsorted", program.Ref("x"), program.Ref("v")), backend.Unsupported, "positive dimension"},
+		"in place":     {new(builder).in("x", x, false).call("y", "operator.imod", program.Ref("x"), 3.0), backend.Unsupported, "no operator.imod"},
 		"its own": {new(builder).in("x", f32([]int{1, 2}, 1, 2), false).call("m", "torch.nn.RNNCell", int64(2), int64(3)).
 			call("y", "Module.__call__", program.Ref("m"), program.Ref("x")), backend.Raised, "not callable"},
 	} {

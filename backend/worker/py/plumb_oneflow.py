@@ -47,7 +47,7 @@ class OneFlow(plumb_subject.Adapter):
     gaps = (
         "Cannot find the kernel", "There is no kernel registered", "The gradient function for op", "Numpy data type",
         "not implemented", "has no attribute", "unsupported", "not support", "InferDataType Failed", "for now oneflow", "Tensor dim should ==", "must match the size of target",
-        "is only implemented on", "Can only calculate the mean of floating types", "input_dim must be a 2-tuple", ".vs k", "For integral input tensors",
+        "is only implemented on", "Can only calculate the mean of floating types", "input_dim must be a 2-tuple", ".vs k", "should have positive dimension", "to the desired output type oneflow.float16", "For integral input tensors",
         "expected common dtype to be floating point", "Error(s) in loading state_dict", "mut_grad_fn_node().get() != nullptr", "has been released",  # of what is not used, or was used up
     )
     unheeded = ".* do not support inplace"

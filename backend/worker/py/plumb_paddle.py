@@ -144,9 +144,9 @@ class Paddle(plumb_subject.Adapter):
         base, power = self.pair(base, exponent)
         return (base, power) if self.is_tensor(exponent) or self.dtype_name(base.dtype) not in POWERS else (base, exponent)
 
-    def rank(self, t, n):
+    def rank(self, t, *ranks):
         """Returns a tensor, which has to have a batch."""
-        if len(t.shape) != n:
+        if len(t.shape) not in ranks:
             raise Unsupported("no tensors of %d dimensions" % len(t.shape))
         return t
 
