@@ -23,8 +23,8 @@ import (
 //go:embed subjects/*.json
 var subjectFiles embed.FS
 
-// subjectRow is a fault of another framework: operator, versions, kinds, and in
-// which calls it shows. A row says at least one of what follows Kinds, beside a
+// subjectRow is a fault of another framework: operator (none stands for all), versions,
+// kinds, and in which calls it shows. A row says at least one of what follows Kinds, beside a
 // dtype. Where elements of a result belong to elements of inputs, by their shapes,
 // what Least, Most and Has say is held of each that differs.
 type subjectRow struct {
@@ -196,10 +196,11 @@ func (r *subjectRow) hasText(p *program.Program) bool {
 
 // shown are the words of Shows and Gives.
 var shown = map[string]func(complex128) bool{
-	"zero":     func(v complex128) bool { return v == 0 },
-	"infinity": cmplx.IsInf,
-	"nan":      cmplx.IsNaN,
-	"small":    func(v complex128) bool { return cmplx.Abs(v) < 1e-3 },
+	"zero":      func(v complex128) bool { return v == 0 },
+	"infinity":  cmplx.IsInf,
+	"nan":       cmplx.IsNaN,
+	"small":     func(v complex128) bool { return cmplx.Abs(v) < 1e-3 },
+	"subnormal": func(v complex128) bool { return v != 0 && cmplx.Abs(v) < 0x1p-126 }, // of float32
 }
 
 // hasLongNumber reports a call with a number that float32 does not hold.

@@ -85,6 +85,9 @@ func TestSubjectsNameFunctions(t *testing.T) {
 		}
 	}
 	for _, f := range Subjects {
+		if f.Target == "" && f.Shows != nil && f.Gives != nil { // of every operator
+			continue
+		}
 		if !known[verdict.OperatorName(f.Target)] || verdict.OperatorName(f.Target) != verdict.OperatorName("."+f.Target) {
 			t.Errorf("%s: no public name ends with %s", f.Reference, f.Target)
 		}
