@@ -13,6 +13,17 @@ import (
 	"plumb/tensor"
 )
 
+// TestNearestInVolumes: halfway between two elements the even one is the nearest, as
+// PyTorch 2.9 printed.
+func TestNearestInVolumes(t *testing.T) {
+	x := tensor.Float64s(tensor.F32, []int{1, 1, 1, 1, 4}, 0, 1, 2, 3)
+	places := tensor.Float64s(tensor.F32, []int{1, 1, 1, 2, 3}, -0.5, 0, 0, 0.5, 0, 0)
+	got := call(t, "grid_sample", []any{x, places, "nearest"})
+	if got.Float(0) != 0 || got.Float(1) != 2 {
+		t.Errorf("elements %v and %v, want 0 and 2", got.Float(0), got.Float(1))
+	}
+}
+
 // TestKnownValues compares results with those that PyTorch 1.13.1 printed.
 func TestKnownValues(t *testing.T) {
 	x := tensor.Float64s(tensor.F32, []int{2, 3}, -2, -1, 0, 1, 2, 3)

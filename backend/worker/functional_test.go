@@ -208,6 +208,18 @@ func TestWordsOfTables(t *testing.T) {
 	}
 }
 
+// TestAttentionWithoutBatch: Paddle has none, and an error of its code is no finding.
+func TestAttentionWithoutBatch(t *testing.T) {
+	w := framework(t, "paddle", "paddle")
+	for rank, status := range map[int]backend.Status{2: backend.Unsupported, 3: backend.OK} {
+		q := tensor.New(tensor.F32, []int{1, 2, 3}[3-rank:]...)
+		out := run(t, w, new(builder).in("q", q, false).call("y", "torch.nn.functional.scaled_dot_product_attention", ref("q"), ref("q"), ref("q")))
+		if out.Status != status {
+			t.Errorf("of %d dimensions: %+v, want %s", rank, out, status)
+		}
+	}
+}
+
 // TestPowersOfNumbers: Paddle's power of a number is another kernel than that of a tensor,
 // whose gradient of complex numbers is wrong.
 func TestPowersOfNumbers(t *testing.T) {
