@@ -5,7 +5,9 @@ package worker
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +30,13 @@ import (
 	"plumb/internal/scratch"
 )
 
-// lives counts the processes that were started.
-var lives atomic.Int64
+// newMarker returns an entry for the environment of a process. Its name is one that services
+// of systemd have, for a kernel may behave where it finds the name of a judge.
+func newMarker() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	return "INVOCATION_ID=" + hex.EncodeToString(id)
+}
 
 // exitFault is the exit status of a worker that failed by its own fault.
 const exitFault = 70
@@ -174,7 +181,7 @@ func (w *Worker) launch(forker *forker) (*process, error) {
 		env = append(env, building(p.folder)...)
 	}
 	p.cmd = exec.Command(command[0], command[1:]...)
-	p.marker = fmt.Sprintf("PLUMB_WORKER_LIFE=%d-%d", os.Getpid(), lives.Add(1))
+	p.marker = newMarker()
 	p.cmd.Env = append(append(os.Environ(), env...), p.marker)
 	p.cmd.Stdout = &p.tail
 	p.cmd.Stderr = &p.tail

@@ -272,7 +272,7 @@ func (f *kernelFlags) request(fields map[string]json.RawMessage) (dir string, er
 	if source == "" {
 		return "", nil
 	}
-	if dir, err = os.MkdirTemp("", "plumb-source-"); err != nil {
+	if dir, err = os.MkdirTemp("", "source-"); err != nil {
 		return "", err
 	}
 	file := filepath.Join(dir, "kernel.py")

@@ -26,7 +26,7 @@ func (b *sandbox) make(c *Config) (err error) {
 		b.told.Missing = []string{"all: --no-sandbox"}
 		return nil
 	}
-	b.folder, err = os.MkdirTemp("", "plumb-kernel-")
+	b.folder, err = os.MkdirTemp("", "kernel-")
 	return err
 }
 

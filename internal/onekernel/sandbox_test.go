@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,19 @@ func TestEvasions(t *testing.T) {
 				t.Errorf("%s: %s, want %s: %v", name, rep.Verdict, want, rep.Reasons)
 			}
 		})
+	}
+}
+
+// TestNothingNamesTheJudge: a kernel that behaves while it is judged finds no name by which to know.
+func TestNothingNamesTheJudge(t *testing.T) {
+	for _, entry := range os.Environ() {
+		if strings.Contains(strings.ToLower(entry), "plumb") && !strings.HasPrefix(entry, "PLUMB") {
+			name, value, _ := strings.Cut(entry, "=") // the user's own
+			t.Setenv(name, strings.ReplaceAll(strings.ToLower(value), "plumb", ""))
+		}
+	}
+	if rep, _ := inFolder(t, "looks_around.py", "fine"); rep.Verdict != Right {
+		t.Errorf("%s: %v, refused %v", rep.Verdict, rep.Reasons, rep.Refused)
 	}
 }
 

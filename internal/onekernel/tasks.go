@@ -136,7 +136,7 @@ func (s *Session) layOut() error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "plumb-task-")
+	dir, err := os.MkdirTemp("", "task-")
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ def module_of(path):
     name = os.path.splitext(os.path.basename(path))[0]
     if os.path.dirname(path) not in sys.path:
         sys.path.insert(0, os.path.dirname(path))
-    found = importlib.util.spec_from_file_location(name if name not in sys.modules else "plumb_user_" + name, path)
+    found = importlib.util.spec_from_file_location(name if name not in sys.modules else "of_user_" + name, path)
     if found is None:
         raise Refusal("%s is no Python file" % path)
     module = importlib.util.module_from_spec(found)

@@ -99,6 +99,8 @@ class Subject:
                 if ON_TRIAL:
                     self.watch.layer = plumb_forms.layer(self.files, self.watch)
                 before = self.watch.imports()
+                if ON_TRIAL:
+                    plumb_sandbox.unnamed(self.files, self.watch.judges)
                 self.kernel = plumb_forms.load(SPEC)
                 if ON_TRIAL:
                     tell_faults(self.room)

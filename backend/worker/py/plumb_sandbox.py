@@ -266,6 +266,21 @@ def hide():
         prctl(PR_SET_DUMPABLE, 0)
 
 
+def unnamed(files, modules):
+    """Takes the judge's name from where a kernel that behaves while it is judged would find it. Its modules stay
+    in use: what they need of each other they have imported."""
+    for name in [n for n in os.environ if n.startswith("PLUMB")]:
+        del os.environ[name]
+    for name, module in list(sys.modules.items()):
+        if name != "__main__" and any(module is m for m in modules):
+            del sys.modules[name]
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [place for place in sys.path if os.path.abspath(place) != here]
+    sys.argv[:] = files[:1] or [""]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = [sys.executable, *files[:1]]
+
+
 def confine(program):
     """Runs a program as a kernel is imported: with a compiler, and one folder to write to."""
     import runpy

@@ -233,6 +233,7 @@ class Watch:
         self.sealed, self.builds, self.elements = False, "", 0
         self.ghosts, self.same, self.copied, self.foreign, self.formulas = 0, 0, False, False, False
         self.elsewhere = []  # operators of other threads
+        self.judges = []  # modules of ours
         self.clock = Clock(self.asks, mentions(self.file, b"datetime"))
         for name in DESCRIPTORS:
             setattr(os, name, self.guarded(name, getattr(os, name)))
@@ -309,10 +310,10 @@ class Watch:
     # The import of the kernel's file.
 
     def imports(self):
-        self.known = functions()
+        self.known, self.judges = functions(), [m for m in sys.modules.values() if ours(m)]
         self.made = {f for owner in self.looked() for f in list(vars(owner).values()) if type(f) is FUNCTION and self.wrote(f.__code__)}
         Looked.watch = self
-        for m in [sys.modules["__main__"], *filter(ours, list(sys.modules.values()))]:
+        for m in [sys.modules["__main__"], *self.judges]:
             m.__class__ = Looked
         self.on = True
         return len(threads_of())
@@ -347,8 +348,7 @@ class Watch:
 
     def looked(self):
         """Lists what has no function of a kernel's: modules, and the watch."""
-        modules = list(sys.modules.values())
-        return [*(sys.modules[name] for name in FOREIGN if name in sys.modules), *filter(ours, modules), self]
+        return [*(sys.modules[name] for name in FOREIGN if name in sys.modules), *self.judges, self]
 
     def registering(self, register):
         """Returns a function of torch.library that tells of an operator of PyTorch's own."""

@@ -5,6 +5,7 @@ shared memory. What a program means is the subject's business (plumb_modes.py).
 """
 
 import ctypes
+import functools
 import json
 import mmap
 import os
@@ -131,6 +132,7 @@ def largest_file():
     return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
+@functools.lru_cache(None)  # a kernel's environment does not say it
 def address_space():
     """Returns how many bytes of it the process may have; 0 for any number."""
     return int(os.environ.get("PLUMB_WORKER_MEMORY", "0"))
