@@ -285,7 +285,7 @@ def confine(program):
     """Runs a program as a kernel is imported: with a compiler, and one folder to write to."""
     import runpy
 
-    Sandbox(os.environ["PLUMB_WORKER_FOLDER"]).begin()
+    Sandbox(os.environ.pop("PLUMB_WORKER_FOLDER")).begin()
     sys.argv[:], sys.path[0] = [program], os.path.dirname(program)
     runpy.run_path(program, run_name="__main__")
 
