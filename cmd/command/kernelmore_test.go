@@ -39,6 +39,7 @@ func kernelReport(t *testing.T, python, source string, args ...string) *onekerne
 // timedSource has kernels that are honest, one of which refuses what it was given before, as
 // another would remember it, and three that would have short times.
 const timedSource = `
+import gc
 import torch
 calls, last = 0, None
 
@@ -67,8 +68,9 @@ def tired(x):
     return 2 * torch.exp(x)
 
 def stopped(x):
-    import plumb_timing
-    plumb_timing.now = lambda: 0
+    for m in gc.get_objects(): # it has no name to import it by
+        if type(m) is type(torch) and hasattr(m, "now") and "timing" in m.__name__:
+            m.now = lambda: 0
     return 2 * torch.exp(x)
 
 def ones(x):
@@ -98,7 +100,7 @@ func TestTimesThatNobodyFools(t *testing.T) {
 	if r := run("tired", "reference", "N=1024"); r.Verdict != onekernel.Right || len(r.Time.Points) == 0 || r.Time.Points[0].Refused != "" {
 		t.Errorf("tired: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
 	}
-	if r := run("stopped", "reference", "N=1024"); r.Verdict != onekernel.Cheats || r.Time.Refused == "" || !slices.ContainsFunc(r.Reasons, func(w onekernel.Reason) bool { return w.Kind == "patches" }) {
+	if r := run("stopped", "reference", "N=1024"); r.Verdict != onekernel.Cheats || r.Time.Refused == "" || !slices.ContainsFunc(r.Reasons, func(w onekernel.Reason) bool { return w.Kind == "spies" }) {
 		t.Errorf("stopped: %s, %+v, %+v", r.Verdict, r.Reasons, r.Time)
 	}
 	wrong := kernelReport(t, python, timedSource, "k.py::ones", "--against", "k.py::reference", "--inputs", "x: f32[N]", "-n", "2", "--time")
