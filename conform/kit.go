@@ -104,6 +104,9 @@ func (k *Kit) asOne(e *baseline.Entry, variant string) baseline.Asking {
 		}
 	}
 	return func(e *baseline.Entry, p *program.Program, ref *backend.Outcome) (*backend.Function, *backend.Outcome, error) {
+		if k.Forward {
+			p = forwardOnly(p)
+		}
 		if own, by := k.narrow(c, e, p, ref); own != nil {
 			p, ref = own, by
 		}
@@ -206,7 +209,7 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 	under := *q
 	if k.Forward {
 		under.Job = &backend.Job{Program: forwardOnly(q.Job.Program), Inputs: q.Job.Inputs}
-		under.Ref = q.Ref.Without(backend.Part.IsGradient)
+		under.Ref, under.Cand = q.Ref.Without(backend.Part.IsGradient), q.Cand.Without(backend.Part.IsGradient)
 	}
 	under.Ref = narrowed(c, q.Job.Program, under.Ref, q.Cand)
 	atol, rtol := c.Tolerance()
@@ -217,6 +220,9 @@ func (k *Kit) Judge(q *baseline.Question) *verdict.Verdict {
 		under.Job = &backend.Job{Program: p, Inputs: q.Job.Inputs}
 	}
 	v := k.decided(c, &under)
+	if q.Own && v.Word.IsFinding() {
+		v.Reason = "judged by what Plumb computes with the numbers in float32, as the interface takes them; " + v.Reason
+	}
 	if share := c.MismatchRatio(); share != k.cases[q.Entry.Name].MismatchRatio() && few(v, share) {
 		v.Word = verdict.Known
 		v.Reason = fmt.Sprintf("the device config lets %g of the elements differ; %s", share, v.Reason)

@@ -5,6 +5,8 @@ package worker
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
@@ -269,6 +271,14 @@ func (s *status) within(pid int, all map[int]*status, marker string) bool {
 		s.is = marked(s.pid, marker)
 	}
 	return s.is
+}
+
+// newMarker returns an entry for the environment of a process. Its name is one that services
+// of systemd have, for a kernel may behave where it finds the name of a judge.
+func newMarker() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	return "INVOCATION_ID=" + hex.EncodeToString(id)
 }
 
 // marked reports whether a process has a marker in the environment that it began with.

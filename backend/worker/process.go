@@ -5,9 +5,7 @@ package worker
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,14 +27,6 @@ import (
 	"plumb/backend"
 	"plumb/internal/scratch"
 )
-
-// newMarker returns an entry for the environment of a process. Its name is one that services
-// of systemd have, for a kernel may behave where it finds the name of a judge.
-func newMarker() string {
-	id := make([]byte, 16)
-	_, _ = rand.Read(id)
-	return "INVOCATION_ID=" + hex.EncodeToString(id)
-}
 
 // exitFault is the exit status of a worker that failed by its own fault.
 const exitFault = 70

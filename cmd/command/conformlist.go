@@ -189,7 +189,8 @@ func (l *conformList) ask(ctx context.Context, functions []*listed) error {
 		p := f.smallest
 		if open.ParseSpec(l.candidate).Name == open.Library && diopi.One(f.of) {
 			if p, err = asOne(ctx, f.of, p); err != nil {
-				return harness(err)
+				f.Reason = err.Error()
+				continue
 			}
 		}
 		o, err := cand.Run(ctx, backend.NewJob(p))

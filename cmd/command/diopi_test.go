@@ -84,7 +84,7 @@ func TestLibraryHasFunctionsOfItsOwn(t *testing.T) {
 		says                string
 	}{
 		{"", 8, 0, "sgd: the library has no diopiSgd"},
-		{"adam-step", 4, 4, "value result0"},
+		{"adam-step", 4, 4, "judged by what Plumb computes with the numbers in float32"},
 		{"rms-eps", 4, 4, "value result"},
 		{"rms-grad", 6, 2, "gradient of input"},
 		{"rms-refuses", 6, 2, "backward pass: the candidate raised RuntimeError: diopiRMSNormBackward returned 1: the device is cold"},
@@ -106,6 +106,10 @@ func TestLibraryHasFunctionsOfItsOwn(t *testing.T) {
 	t.Setenv("FAULT", "adam-step")
 	if out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--compat", "diopi", "--fname", "adam", "--json"); exitCode(err) != exitFindings || strings.Count(out, "DIOPI's comparison fails: result0") < 4 {
 		t.Errorf("%v: DIOPI's comparison does not see the fault\n%s", err, out)
+	}
+	t.Setenv("FAULT", "rms-refuses")
+	if out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--fname", "rms_norm", "--forward", "--json"); err != nil || strings.Count(out, `"verdict":"aligned"`) != 2 {
+		t.Errorf("%v: a gradient that nobody asked for is blamed\n%s", err, out)
 	}
 	if got, _, err := judged(t, base); err != nil || got[verdict.Aligned] != 9 {
 		t.Errorf("Plumb's own: %v, %v", got, err)

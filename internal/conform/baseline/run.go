@@ -69,6 +69,9 @@ type Question struct {
 	Job       *backend.Job
 	Ref, Cand *backend.Outcome
 	Candidate backend.Info
+	// Own says that Ref is not what was recorded, but what the program of the function
+	// comes to by which the candidate was asked: see Asking.
+	Own bool
 	// StandIn says that the reference computed the outcome in other types.
 	StandIn bool
 	// Large says that the case has more elements than one of which a truth is
@@ -263,8 +266,8 @@ func (l *runLane) judge(ctx context.Context, t *trial, shard *shardReader) *Ques
 			return nil
 		}
 	}
-	q := &Question{Entry: rec.Entry, Job: job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), Large: Elements(job, ref) > truthElements, StandIn: rec.Entry.StandsIn(rec.Stored())}
-	if truth := t.stored.Truth; truth != nil && ref == recorded {
+	q := &Question{Entry: rec.Entry, Job: job, Ref: ref, Cand: t.outcome, Candidate: l.cand.Info(), Large: Elements(job, ref) > truthElements, StandIn: rec.Entry.StandsIn(rec.Stored()), Own: ref != recorded}
+	if truth := t.stored.Truth; truth != nil && !q.Own {
 		q.Truth = func() (*verdict.Oracle, error) { return truth.oracle(q.Job, ref, shard) }
 	}
 	rec.Verdict = l.Judge(q)
