@@ -100,3 +100,13 @@ func TestEveryOperatorIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestStepsHaveTheirKernels: a composition is legal in a dtype that each of its steps has a
+// kernel for.
+func TestStepsHaveTheirKernels(t *testing.T) {
+	table := ops.Table()
+	drawer := opcase.Drawer{Table: table, Def: table.Def("softmin")}
+	if got := drawer.DTypes(tensor.I64, tensor.F32, tensor.C64); !slices.Equal(got, []tensor.DType{tensor.F32}) {
+		t.Errorf("softmin is legal in %v", got)
+	}
+}
