@@ -369,7 +369,6 @@ func writeLines[T any](b *bytes.Buffer, list []T) error {
 			b.Truncate(b.Len() - 1)
 			b.WriteString(",\n")
 		}
-		b.WriteString("    ")
 		if err := enc.Encode(list[i]); err != nil {
 			return err
 		}
