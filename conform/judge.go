@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -29,14 +30,19 @@ func judging(reference string) judge.Config {
 }
 
 // withoutOracle judges a case of which the reference cannot be asked for the
-// truth. Where a large one differs by more than PyTorch's default tolerance, the
+// truth. Plumb's own operators are asked in its place where they come to what it did.
+// Where a large one differs by more than PyTorch's default tolerance, the
 // config's own tolerance stands in for the analysis, and elements beyond that are
 // analysed alone; what is near it is held to that tolerance of what Plumb's operators
 // compute in float64.
 func withoutOracle(j *judge.Judge, c *judge.Case, q *baseline.Question) *verdict.Verdict {
 	c.Policy.CanAskReference = false
 	if baseline.Elements(q.Job, q.Ref) <= analysed {
-		return c.Verdict(nil)
+		v := c.Verdict(nil)
+		if v.Word == verdict.Misaligned && v.Arguable() && len(q.Ref.Unread) == 0 {
+			v = byStandIn(j, c, q, v)
+		}
+		return v
 	}
 	c.Unbounded()
 	v := c.Verdict(nil)
@@ -51,6 +57,33 @@ func withoutOracle(j *judge.Judge, c *judge.Case, q *baseline.Question) *verdict
 	}
 	return v
 }
+
+// byStandIn judges a case by what Plumb's own operators say in float64 and on inputs nearby.
+// It returns the verdict of before where they do not come to what the reference did.
+func byStandIn(j *judge.Judge, c *judge.Case, q *baseline.Question, before *verdict.Verdict) *verdict.Verdict {
+	ctx, own := context.Background(), Predictor()
+	o, err := own.Run(ctx, &backend.Job{Program: q.Job.Program, Inputs: q.Job.Inputs, State: q.Ref.Initial})
+	if err != nil {
+		return before
+	}
+	same := j.Case(q.Job, q.Ref, o)
+	same.Policy.CanAskReference = false
+	if same.Verdict(nil).Word != verdict.Aligned {
+		return before
+	}
+	inquiry := verdict.Inquire(q.Job, q.Ref, before)
+	for jobs := inquiry.Jobs(askedBytes); jobs != nil; jobs = inquiry.Jobs(askedBytes) {
+		outcomes, err := backend.RunEach(ctx, own, jobs)
+		if err != nil {
+			return before
+		}
+		inquiry.Answer(outcomes)
+	}
+	return c.Verdict(inquiry.Oracle())
+}
+
+// askedBytes is what the answers of a stand-in may take at a time.
+const askedBytes = 32 << 20
 
 // plausible is up to how many times the tolerance that stands in a reference may be off.
 const plausible = 100
