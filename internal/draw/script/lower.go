@@ -1,7 +1,10 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/syntax"
@@ -63,6 +66,9 @@ func (l *lowerer) stmts(list []syntax.Stmt) []syntax.Stmt {
 					out = append(out, made...)
 					continue
 				}
+			case isCall(s.Cond, fnMatch):
+				out = append(out, l.match(s)...)
+				continue
 			}
 			s.True, s.False = l.stmts(s.True), l.stmts(s.False)
 		case *syntax.ForStmt:
@@ -239,6 +245,56 @@ func (l *lowerer) handled(body []syntax.Stmt, handlers []*syntax.IfStmt, other *
 		at.False = append(at.False, &syntax.IfStmt{If: other.If, Cond: of(fnEnded, other.If), True: l.stmts(other.True)})
 	}
 	return stmts
+}
+
+// match lowers a match statement to a chain of ifs.
+func (l *lowerer) match(s *syntax.IfStmt) []syntax.Stmt {
+	p, subject := s.If, l.fresh("subject")
+	var chain []syntax.Stmt
+	for _, c := range slices.Backward(s.True) {
+		clause, ok := c.(*syntax.IfStmt)
+		if !ok || !isCall(clause.Cond, fnCase) {
+			start, _ := c.Span()
+			l.err = cmp.Or(l.err, &syntax.Error{Pos: start, Msg: "match has cases alone"})
+			continue
+		}
+		chain = l.clause(subject, clause, chain)
+	}
+	return append([]syntax.Stmt{assignment(subject, s.Cond.(*syntax.CallExpr).Args[0], p)}, chain...)
+}
+
+// clause is a case: what its pattern binds, its guard and its body, and the cases behind it.
+func (l *lowerer) clause(subject string, s *syntax.IfStmt, other []syntax.Stmt) []syntax.Stmt {
+	given, p, bound := s.Cond.(*syntax.CallExpr).Args, s.If, l.fresh("bound")
+	out := []syntax.Stmt{assignment(bound, call(fnMatches, p, ident(subject, p), given[0], given[1]), p)}
+	var binds []syntax.Stmt
+	for i, name := range written(given[1]) {
+		at := &syntax.IndexExpr{X: ident(bound, p), Lbrack: p, Y: &syntax.Literal{Token: syntax.INT, TokenPos: p, Raw: strconv.Itoa(i + 1), Value: int64(i + 1)}, Rbrack: p}
+		binds = append(binds, assignment(textOf(name), at, p))
+	}
+	body := l.stmts(s.True)
+	if len(given) == 2 {
+		return append(out, &syntax.IfStmt{If: p, Cond: ident(bound, p), True: append(binds, body...), ElsePos: p, False: other})
+	}
+	hit := l.fresh("hit")
+	out = append(out, assignment(hit, ident("False", p), p),
+		&syntax.IfStmt{If: p, Cond: ident(bound, p), True: append(binds, assignment(hit, given[2], p))})
+	return append(out, &syntax.IfStmt{If: p, Cond: ident(hit, p), True: body, ElsePos: p, False: other})
+}
+
+func assignment(name string, to syntax.Expr, p syntax.Position) *syntax.AssignStmt {
+	return &syntax.AssignStmt{OpPos: p, Op: syntax.EQ, LHS: ident(name, p), RHS: to}
+}
+
+// written are the elements of a tuple that is written out.
+func written(e syntax.Expr) []syntax.Expr {
+	if in, ok := e.(*syntax.ParenExpr); ok {
+		e = in.X
+	}
+	if t, ok := e.(*syntax.TupleExpr); ok {
+		return t.List
+	}
+	return nil
 }
 
 // expecting lowers a with statement one of whose contexts expects an

@@ -53,6 +53,11 @@ const (
 	fnYield     = "__yield__"
 	fnYieldFrom = "__yieldfrom__"
 	fnLet       = "__let__"
+
+	fnMatch   = "__match__"
+	fnCase    = "__case__"
+	fnPattern = "__pattern__"
+	fnMatches = "__matches__"
 )
 
 // prepass turns what Starlark's grammar lacks into what it has: imports,
@@ -143,7 +148,7 @@ func (p *prepasser) logicalLine(toks []token) *scanError {
 	if len(toks) == 0 {
 		return nil
 	}
-	if isCompound(toks[0]) {
+	if isCompound(toks[0]) || isMatch(toks) || p.isCase(toks) {
 		colon := headerColon(toks)
 		if colon < 0 {
 			return p.statement(toks)
@@ -239,8 +244,10 @@ func (p *prepasser) statement(toks []token) *scanError {
 	case first.is("global") || first.is("nonlocal"):
 		p.declaration(toks)
 		return nil
-	case first.is("match") && len(toks) > 2 && toks[len(toks)-1].is(":"):
-		return lacks(first, "match is not supported in test files")
+	case isMatch(toks):
+		return p.matchStmt(toks)
+	case p.isCase(toks):
+		return p.caseClause(toks)
 	case first.is("import"):
 		return p.importStmt(toks)
 	case first.is("from"):
@@ -480,7 +487,18 @@ func isReserved(name string) bool {
 }
 
 // dunder are names of Python that a test file may use or define.
-var dunder = map[string]bool{"__name__": true, "__file__": true, "__doc__": true, "__init__": true, "__call__": true, "__len__": true, "__getitem__": true, "__all__": true, "__version__": true}
+var dunder = func() map[string]bool {
+	all := map[string]bool{}
+	for name := range strings.FieldsSeq(`name file doc all version author main package path module qualname annotations class dict slots
+		constants match_args test init new call len getitem setitem delitem contains iter next reversed missing bool hash repr str
+		int float index enter exit getattr setattr copy deepcopy eq ne lt le gt ge neg pos abs invert
+		add sub mul truediv floordiv mod pow matmul and or xor lshift rshift
+		radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor
+		iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor`) {
+		all["__"+name+"__"] = true
+	}
+	return all
+}()
 
 // identity replaces "is" by "==" and "is not" by "!=", marked. It returns the
 // number of further tokens used.
