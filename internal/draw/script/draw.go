@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,6 +161,7 @@ func newDraw(t *Test, src *choice.Source, env Env) *draw {
 		test: t, env: env, gen: gen.NewCase(src, env.Devices...), options: t.Options, prog: &program.Program{Name: t.Name},
 		names: map[string]int{}, inputs: map[*gen.Tensor]*symbol{}, symbols: map[program.Ref]*symbol{}, seen: map[program.Ref]backend.Value{}, groups: groups{}, facts: map[program.Ref]*facts{}, fields: map[string]starlark.Value{},
 	}
+	maps.Copy(d.fields, t.attributes)
 	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
 	if env.Float.IsFloat() {
 		d.prog.DType = env.Float

@@ -207,7 +207,7 @@ func (d *draw) prepare(f *fixture, depth int) (starlark.Value, error) {
 		case name == "self" || name == "cls":
 			v = testCase{d.test.class, d.fields}
 		case name == "request":
-			v = &library{name: "request", names: starlark.StringDict{param: d.test.params[f.name]}, lacks: true}
+			v = d.request(f)
 		case inner == nil && f.fn.ParamDefault(i) != nil:
 			continue
 		case inner == nil:

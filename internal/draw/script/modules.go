@@ -188,7 +188,7 @@ func noteImport(t *starlark.Thread, module string) {
 	if module == "oneflow" || strings.HasPrefix(module, "oneflow.") {
 		l.file.oneflow = true
 	}
-	if module == torchTesting+"common_device_type" && l.fixtures["device"] == nil {
+	if module == torchTesting+"common_device_type" { // before a conftest.py's, which has no part in a TestCase
 		l.fixtures["device"] = &fixture{name: "device", of: func(d *draw) starlark.Value { return starlark.String(d.device()) }}
 	}
 }

@@ -98,7 +98,7 @@ func (f *File) meet(imports []string) {
 // fixtures are those of the conftest.py beside a file and above, the nearest first; and
 // what is wrong with one.
 func (n *neighbours) fixtures(from string) (fixtures, []Note) {
-	out := fixtures{}
+	out := ownFixtures()
 	if n == nil || n.read == nil || slash.Base(from) == conftest {
 		return out, nil
 	}
@@ -110,7 +110,7 @@ func (n *neighbours) fixtures(from string) (fixtures, []Note) {
 				notes = append(notes, Note{1, fmt.Sprintf("fixtures are not taken: %v", found.err)})
 			}
 			for name, f := range found.file.fixtures {
-				if out[name] == nil {
+				if out[name] == nil || out[name].of != nil {
 					out[name] = f
 				}
 			}

@@ -108,3 +108,46 @@ func TestFixturesOfConftest(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestOptionsOfConftest: an option has the default that the nearest conftest.py gives it; the
+// device of PyTorch's kit goes before a fixture of its name, and attributes of a class hold
+// in its fixtures and tests.
+func TestOptionsOfConftest(t *testing.T) {
+	files := fstest.MapFS{
+		"top/conftest.py": {Data: []byte("import pytest\ndef pytest_addoption(parser):\n    parser.addoption('--wide-n', type=int, default=3)\n    parser.getgroup('g').addoption('--fast', action='store_true')\n" +
+			"@pytest.fixture\ndef width(request):\n    return request.config.getoption('--wide-n') + request.config.getoption('fast') + request.config.getoption('none', 10)\n@pytest.fixture\ndef device():\n    return 'nowhere'\n")},
+	}
+	read := func(path string) ([]byte, error) { return fs.ReadFile(files, path) }
+	f, err := LoadBeside("top/test_it.py", []byte(`import torch, unittest
+from parameterized import parameterized_class
+from torch.testing._internal.common_device_type import instantiate_device_type_tests
+def test_width(width, monkeypatch, caplog):
+    monkeypatch.setenv("A", "1")
+    with caplog.at_level(10):
+        torch.zeros(width)
+@parameterized_class([{"n": 4}])
+class TestIt(unittest.TestCase):
+    def setUp(self):
+        self.m = self.n + 1
+    def test_n(self, device):
+        torch.zeros(self.n, self.m, device=device)
+def test_lacks(caplog):
+    assert not caplog.records
+`), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, test := range f.Tests() {
+		p, err := test.Draw(choice.New(1), nativeEnv())
+		if err != nil {
+			got = append(got, err.Error())
+			continue
+		}
+		got = append(got, fmt.Sprint(test.Name, " ", p.Calls[0].Target, p.Calls[0].Args, p.Calls[0].Kwargs))
+	}
+	want := "top/test_it.py::test_width torch.zeros[13] []; top/test_it.py::TestIt_0::test_n torch.zeros[4 5] [{device cpu}]; top/test_it.py:15:16: caplog.records is not supported: caplog is not available in test files, which are run without Python"
+	if all := strings.Join(got, "; "); all != want {
+		t.Errorf("got %s", all)
+	}
+}

@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +15,9 @@ import (
 type parametrize struct {
 	names []string
 	sets  []parameterSet
+	// attributes says that the values are those of attributes of the class, as
+	// parameterized_class has it.
+	attributes bool
 }
 
 // parameterSet are the values of one test. It is also what pytest.param gives.
@@ -214,7 +219,11 @@ func parametrized(test *Test, by []*parametrize) []*Test {
 		var next []*Test
 		for _, t := range tests {
 			for _, set := range p.sets {
-				next = append(next, t.with(p.names, set))
+				if p.attributes {
+					next = append(next, t.of(p.names, set))
+				} else {
+					next = append(next, t.with(p.names, set))
+				}
 			}
 		}
 		tests = next
@@ -238,6 +247,27 @@ func (t *Test) with(names []string, set parameterSet) *Test {
 	}
 	return &one
 }
+
+// of is the test of a class with a set of attributes.
+func (t *Test) of(names []string, set parameterSet) *Test {
+	one := *t
+	one.attributes = maps.Clone(t.attributes)
+	if one.attributes == nil {
+		one.attributes = starlark.StringDict{}
+	}
+	text := ""
+	for i, name := range names {
+		one.attributes[name] = set.values[i]
+		if s, ok := set.values[i].(starlark.String); ok && text == "" {
+			text = "_" + unsafeInName.ReplaceAllString(string(s), "_")
+		}
+	}
+	one.Name = strings.Replace(t.Name, "::"+t.class.name+"::", "::"+t.class.name+"_"+set.id+text+"::", 1)
+	return &one
+}
+
+// unsafeInName is what parameterized makes an underscore in a name.
+var unsafeInName = regexp.MustCompile("[^a-zA-Z0-9_]+")
 
 // takes reports whether the test's function has an argument.
 func (t *Test) takes(name string) bool {

@@ -109,6 +109,9 @@ func enter(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 				}
 			}
 			b.contexts, b.entered = append(b.contexts, c), append(b.entered, as)
+		case *exitStack:
+			c.block = b
+			b.contexts, b.entered = append(b.contexts, &manager{}), append(b.entered, c)
 		case foreign:
 			return nil, c.unavailable()
 		default:

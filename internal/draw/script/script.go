@@ -83,6 +83,8 @@ type Test struct {
 	fixtures fixtures
 	params   map[string]starlark.Value // request.param of fixtures, by their names
 	given    []starlark.Tuple          // keyword arguments of its function, by @pytest.mark.parametrize
+	// attributes are those that its class has in it, by @parameterized_class.
+	attributes starlark.StringDict
 
 	global bool // it has @globaltest
 	drives bool // it calls decorated functions

@@ -19,7 +19,7 @@ func testKit(module string) starlark.StringDict {
 	case strings.HasPrefix(module, torchTesting+"common_") && !strings.Contains(module[len(torchTesting):], "."):
 		return torchTestingNames()
 	case module == "parameterized":
-		return starlark.StringDict{"parameterized": expander{}, "param": starlark.NewBuiltin("param", paramOf)}
+		return starlark.StringDict{"parameterized": expander{}, "param": starlark.NewBuiltin("param", paramOf), "parameterized_class": starlark.NewBuiltin("parameterized_class", expandClass)}
 	case module == "hypothesis":
 		names := starlark.StringDict{
 			"given": starlark.NewBuiltin("given", given), "settings": starlark.NewBuiltin("settings", hypothesisSettings),
@@ -223,6 +223,61 @@ func (e *expanded) of(fn *starlark.Function) (*parametrize, error) {
 			set.id = strings.Join(ids, "-")
 		}
 		p.sets = append(p.sets, set)
+	}
+	return p, nil
+}
+
+// expandClass is parameterized_class: attributes that the tests of a class have, as names
+// and lists of values, or as dictionaries.
+func expandClass(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	given := arguments{b.Name(), []string{"attrs", "input_values", "class_name_func", "classname_func"}, make([]starlark.Value, 4)}
+	if err := given.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	p := &parametrize{attributes: true}
+	names, several := sequence(given.values[0])
+	if !several {
+		names = []starlark.Value{given.values[0]}
+	}
+	if given.values[1] == nil {
+		for i, one := range names {
+			of, ok := one.(*starlark.Dict)
+			if !ok {
+				return nil, fmt.Errorf("parameterized_class takes names and values, or dictionaries, not %s", article(one.Type()))
+			}
+			set := parameterSet{id: fmt.Sprint(i)}
+			for _, kv := range of.Items() {
+				if i == 0 {
+					p.names = append(p.names, str(kv[0]))
+				}
+			}
+			for _, name := range p.names {
+				v, found, err := of.Get(starlark.String(name))
+				if err != nil || !found {
+					return nil, fmt.Errorf("parameterized_class: dictionary %d has no %s", i, name)
+				}
+				set.values = append(set.values, v)
+			}
+			p.sets = append(p.sets, set)
+		}
+		return p, nil
+	}
+	for _, name := range names {
+		p.names = append(p.names, str(name))
+	}
+	sets, err := iterate(t, given.values[1])
+	if err != nil {
+		return nil, err
+	}
+	for i, one := range sets {
+		values, several := sequence(one)
+		if !several {
+			values = []starlark.Value{one}
+		}
+		if len(values) != len(names) {
+			return nil, fmt.Errorf("parameterized_class: list %d has %d values for %d names", i, len(values), len(names))
+		}
+		p.sets = append(p.sets, parameterSet{values: values, id: fmt.Sprint(i)})
 	}
 	return p, nil
 }

@@ -20,7 +20,7 @@ import unittest
 import pytest
 from dataclasses import dataclass
 from hypothesis import given, settings, strategies as st
-from parameterized import parameterized, param
+from parameterized import parameterized, param, parameterized_class
 from torch.testing._internal.common_device_type import dtypes, dtypesIfCUDA, instantiate_device_type_tests, onlyCUDA, ops
 from torch.testing._internal.common_dtype import floating_types_and
 from torch.testing._internal.common_utils import TestCase, parametrize, subtest
@@ -102,6 +102,14 @@ class TestMethods:
 
 class TestModule(torch.nn.Module):
     def test_it(self, x): return x
+
+@parameterized_class(("n", "how"), [(2, "by sum"), (3, "mean")])
+class TestOften(unittest.TestCase):
+    def test_n(self): pass
+
+@parameterized_class([{"p": 1.0}, {"p": 2.0}])
+class TestOften2(unittest.TestCase):
+    def test_p(self): pass
 `)
 	var got []string
 	for _, test := range f.Tests() {
@@ -146,7 +154,11 @@ TestAll::test_k[3-yes]
 TestAll::test_k[3-no]
 TestMethods::test_lacks lacks: the fixture tmp_path is not in test files, and the file has none of that name
 TestMethods::test_helps
-TestMethods::test_default`
+TestMethods::test_default
+TestOften_0_by_sum::test_n
+TestOften_1_mean::test_n
+TestOften2_0::test_p
+TestOften2_1::test_p`
 	if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
 		t.Error(diff)
 	}

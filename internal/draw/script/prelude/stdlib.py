@@ -90,6 +90,56 @@ class Counter(defaultdict):
         return sorted(self._dict.items(), key=lambda kv: -kv[1])[:n]
 
 
+class ChainMap:
+    def __init__(self, *maps):
+        self.maps = list(maps) or [{}]
+
+    def __getitem__(self, key):
+        for m in self.maps:
+            if key in m:
+                return m[key]
+        raise KeyError(key)
+
+    def __setitem__(self, key, value):
+        self.maps[0][key] = value
+
+    def __delitem__(self, key):
+        del self.maps[0][key]
+
+    def __contains__(self, key):
+        return any([key in m for m in self.maps])
+
+    def __iter__(self):
+        return iter(self._merged())
+
+    def __len__(self):
+        return len(self._merged())
+
+    def __eq__(self, other):
+        return self._merged() == dict(other)
+
+    def _merged(self):
+        out = {}
+        for m in reversed(self.maps):
+            out.update(dict(m))
+        return out
+
+    def get(self, key, default=None):
+        return self[key] if key in self else default
+
+    def keys(self):
+        return self._merged().keys()
+
+    def values(self):
+        return self._merged().values()
+
+    def items(self):
+        return self._merged().items()
+
+    def new_child(self, m=None, **kwargs):
+        return ChainMap(*([dict({} if m is None else m, **kwargs)] + self.maps))
+
+
 class deque:
     def __init__(self, elements=(), maxlen=None):
         self._list = []
