@@ -416,6 +416,9 @@ var receivers = []string{"self", "test_case", "cls"}
 
 // missing is a parameter of a test that nobody gives; "" for none.
 func (l *loader) missing(t *Test) string {
+	if t.handed() {
+		return ""
+	}
 	from, to := 0, t.signature().NumParams()
 	if t.class != nil {
 		from = 1

@@ -10,6 +10,12 @@ import (
 // iterate returns what a for loop sees.
 func iterate(t *starlark.Thread, v starlark.Value) ([]starlark.Value, error) {
 	switch v := v.(type) {
+	case starlark.Bytes:
+		var out []starlark.Value
+		for _, b := range []byte(v) {
+			out = append(out, starlark.MakeInt(int(b)))
+		}
+		return out, nil
 	case starlark.String:
 		var out []starlark.Value
 		for _, c := range string(v) {

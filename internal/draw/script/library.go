@@ -18,7 +18,7 @@ import (
 // them are accepted and not needed.
 var predeclared = func() starlark.StringDict {
 	m := starlark.StringDict{
-		"torch": path("torch"), "Ellipsis": ellipsis{}, "__name__": starlark.String("plumb"),
+		"torch": path("torch"), "Ellipsis": ellipsis{}, "__name__": starlark.String("plumb"), "__file__": starlark.String("test.py"),
 		fnTruth: builtin(fnTruth, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return truth(t, a[0]) }),
 		fnAnd:   builtin(fnAnd, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return junction(t, a, true) }),
 		fnOr:    builtin(fnOr, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return junction(t, a, false) }),

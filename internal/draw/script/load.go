@@ -103,7 +103,7 @@ func (t testCase) Attr(name string) (starlark.Value, error) {
 		return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return nil, skipsItself(a) }), nil
 	case "subTest":
 		return starlark.NewBuiltin(name, subTest), nil
-	case "setUp", "tearDown", "setUpClass":
+	case "setUp", "tearDown", "setUpClass", "addCleanup", "addClassCleanup":
 		return ignoredCall(name), nil
 	case "__class__":
 		return t.class, nil
@@ -331,6 +331,10 @@ func signature(fn, head *starlark.Function) *starlark.Function {
 func (m *marks) signature() *starlark.Function { return signature(m.fn, m.head) }
 func (t *Test) signature() *starlark.Function  { return signature(t.fn, t.head) }
 
+// handed reports whether a decorator of the test's may give it arguments: a TestCase has no
+// fixtures that would.
+func (t *Test) handed() bool { return t.class != nil && t.class.unittest && t.fn != t.signature() }
+
 // shortName is a function's name within its class.
 func shortName(fn *starlark.Function) string {
 	return fn.Name()[strings.LastIndexByte(fn.Name(), '.')+1:]
@@ -451,7 +455,7 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 
 // include adds a test to the file's.
 func (l *loader) include(test *Test) {
-	if fn := test.signature(); test.wrong == nil && test.lacks == "" && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
+	if fn := test.signature(); test.wrong == nil && test.lacks == "" && !test.handed() && (required(fn)-len(test.given)-len(test.fixtures.of(fn)) > 1 || test.class != nil && fn.NumParams() == 0) {
 		test.wrong = &positioned{point{int32(test.Line), 1}, fmt.Errorf("%s must have one parameter, the test case, not %d", shortName(fn), fn.NumParams())}
 	}
 	l.file.tests = append(l.file.tests, test)

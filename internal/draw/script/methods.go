@@ -18,6 +18,34 @@ func method(name string, f func(starlark.Tuple) (starlark.Value, error)) starlar
 	return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return f(a) })
 }
 
+// samples are values of the types whose methods have names of their own: str.lower.
+var samples = map[string]starlark.Value{
+	"str": starlark.String(""), "list": starlark.NewList(nil), "dict": starlark.NewDict(0), "tuple": starlark.Tuple{}, "int": starlark.MakeInt(0), "float": starlark.Float(0),
+}
+
+// method is one of a type, which takes the value first; nil where the type has none.
+func (t *pyType) method(name string) (starlark.Value, error) {
+	sample := samples[t.name]
+	if sample == nil {
+		return nil, nil
+	}
+	if v, err := attribute(nil, sample, name); v == nil || err != nil {
+		return nil, err
+	} else if _, ok := v.(starlark.Callable); !ok {
+		return nil, nil
+	}
+	return starlark.NewBuiltin(t.name+"."+name, func(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if len(args) == 0 {
+			return nil, fmt.Errorf("%s takes the value first", b.Name())
+		}
+		fn, err := getAttr(thread, starlark.Tuple{args[0], starlark.String(name)})
+		if err != nil {
+			return nil, err
+		}
+		return starlark.Call(thread, fn, args[1:], kwargs)
+	}), nil
+}
+
 // plainAttr returns an attribute of a plain value that Starlark lacks.
 func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 	switch _, own := x.(*object); {
@@ -40,6 +68,8 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		}
 	}
 	switch x := x.(type) {
+	case *pyType:
+		return x.method(name)
 	case numpyType:
 		if name == "name" {
 			return starlark.String(x.Name()), nil

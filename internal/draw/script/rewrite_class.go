@@ -191,8 +191,12 @@ func properties(tree *syntax.File) map[string]bool {
 		switch n := n.(type) {
 		case *syntax.ExprStmt:
 			if c, ok := n.X.(*syntax.CallExpr); ok && isCall(c, fnDecorate) && len(c.Args) == 1 {
-				id, ok := c.Args[0].(*syntax.Ident)
-				marked = marked || ok && id.Name == "property"
+				switch d := c.Args[0].(type) {
+				case *syntax.Ident:
+					marked = marked || d.Name == "property" || d.Name == "cached_property"
+				case *syntax.DotExpr:
+					marked = marked || d.Name.Name == "cached_property"
+				}
 			}
 		case *syntax.DefStmt:
 			if marked {

@@ -20,7 +20,7 @@ func init() {
 	standard = map[string]starlark.Value{
 		"math": &library{name: "math", names: mathNames()}, "itertools": &library{name: "itertools", names: itertoolsNames()},
 		"collections": &library{name: "collections", names: starlark.StringDict{"OrderedDict": pyTypes["dict"], "namedtuple": builtin("namedtuple", namedTuple)}},
-		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "wraps": builtin("wraps", wraps), "cache": builtin("cache", uncached), "lru_cache": starlark.NewBuiltin("lru_cache", lruCache)}},
+		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "cached_property": builtin("cached_property", makeProperty), "wraps": builtin("wraps", wraps), "cache": builtin("cache", uncached), "lru_cache": starlark.NewBuiltin("lru_cache", lruCache)}},
 		"time":        &library{name: "time", names: starlark.StringDict{"time": noTime, "perf_counter": noTime, "sleep": ignoredCall("sleep")}},
 		"dataclasses": &library{name: "dataclasses", names: dataclassNames()}, "enum": &library{name: "enum", names: starlark.StringDict{"auto": builtin("auto", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return auto, nil })}},
 		"abc":      &library{name: "abc", names: starlark.StringDict{"abstractmethod": ofOne("abstractmethod", func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) { return f, nil })}},

@@ -159,6 +159,12 @@ func (t *pyType) Truth() starlark.Bool  { return true }
 func (t *pyType) Hash() (uint32, error) { return hashString(t.name) }
 func (t *pyType) Name() string          { return t.name }
 
+// AttrNames returns none.
+func (t *pyType) AttrNames() []string { return nil }
+
+// Attr returns a method, which takes the value first.
+func (t *pyType) Attr(name string) (starlark.Value, error) { return t.method(name) }
+
 // Get makes Union[int, float] and the like.
 func (t *pyType) Get(k starlark.Value) (starlark.Value, bool, error) {
 	if t.of == nil {

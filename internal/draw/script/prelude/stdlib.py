@@ -220,6 +220,76 @@ def zip_longest(*iterables, fillvalue=None):
     return zip(*[v + [fillvalue] * (n - len(v)) for v in lists])
 
 
+def pairwise(iterable):
+    list_ = list(iterable)
+    return zip(list_[:-1], list_[1:])
+
+
+def starmap(function, iterable):
+    for args in iterable:
+        yield function(*args)
+
+
+def takewhile(predicate, iterable):
+    for v in iterable:
+        if not predicate(v):
+            return
+        yield v
+
+
+def dropwhile(predicate, iterable):
+    dropping = True
+    for v in iterable:
+        dropping = dropping and predicate(v)
+        if not dropping:
+            yield v
+
+
+def filterfalse(predicate, iterable):
+    return iter([v for v in iterable if not (predicate(v) if predicate else v)])
+
+
+def compress(data, selectors):
+    return iter([v for v, s in zip(data, selectors) if s])
+
+
+def count(start=0, step=1):
+    n = start
+    while True:
+        yield n
+        n += step
+
+
+def cycle(iterable):
+    list_ = list(iterable)
+    while list_:
+        for v in list_:
+            yield v
+
+
+def groupby(iterable, key=None):
+    groups = []
+    for v in iterable:
+        k = key(v) if key else v
+        if groups and groups[-1][0] == k:
+            groups[-1][1].append(v)
+        else:
+            groups.append((k, [v]))
+    return iter([(k, iter(group)) for k, group in groups])
+
+
+def combinations_with_replacement(iterable, r):
+    list_ = list(iterable)
+    picks = [[]]
+    for _ in range(r):
+        picks = [p + [i] for p in picks for i in range(p[-1] if p else 0, len(list_))]
+    return iter([tuple([list_[i] for i in p]) for p in picks])
+
+
+def methodcaller(name, *args, **kwargs):
+    return lambda v: getattr(v, name)(*args, **kwargs)
+
+
 def itemgetter(*items):
     if len(items) == 1:
         return lambda v: v[items[0]]
