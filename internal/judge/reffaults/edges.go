@@ -15,7 +15,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, lowestQuotients, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, foldedScales, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, lowestQuotients, []verdict.KnownFault{{
 	Reference: "torch",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -269,6 +269,33 @@ var hugeSquares = eachCall(map[string]string{
 		Proof:  "x = torch.tensor([[[0., 1e25, 0., 0.]]])\nnot near(torch.nn." + call + ", [[[-0.57735, 1.73205, -0.57735, -0.57735]]])",
 	}
 })
+
+// foldedScales are normalisations by a weight that is infinite. Their weight is an argument
+// at the given place.
+var foldedScales = slices.Concat(
+	foldedScale("group_norm", 2, "functional.group_norm(x, 1, w)"),
+	foldedScale("batch_norm", 3, "functional.batch_norm(x, None, None, w, training=True)"),
+	foldedScale("instance_norm", 3, "functional.instance_norm(x, weight=w)"),
+)
+
+func foldedScale(target string, at int, call string) []verdict.KnownFault {
+	return eachCall(map[string]string{target: call}, func(target, call string) verdict.KnownFault {
+		return verdict.KnownFault{
+			Reference: "torch",
+			Target:    target,
+			Kinds:     values,
+			Shows:     cmplx.IsNaN,
+			Gives:     cmplx.IsInf,
+			When: func(p *program.Program) bool {
+				return len(p.Calls) == 1 && slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+					return isOperand(&p.Calls[0], at, "weight", in.Name) && hasElement(&in, func(v float64) bool { return math.IsInf(v, 0) })
+				})
+			},
+			Reason: "mean and variance are folded into the weight, an infinite one: infinity less infinity is NaN where (input - mean) times it is infinite",
+			Proof:  "x = torch.tensor([[[1., 3.]]])\nw = torch.tensor([inf])\nsame(torch.nn." + call + ", [[[nan, nan]]])",
+		}
+	})
+}
 
 // nanSlopes are activations by pieces whose gradient at NaN, and at a bound,
 // depends on the length of the tensor.
