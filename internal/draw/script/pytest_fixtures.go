@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	slash "path"
 	"strings"
 
@@ -36,6 +37,9 @@ func (d *draw) request(f *fixture) starlark.Value {
 		given := arguments{b.Name(), []string{"name", "default"}, make([]starlark.Value, 2)}
 		if err := given.bind(args, kwargs); err != nil {
 			return nil, err
+		}
+		if given.values[0] == nil {
+			return nil, fmt.Errorf("getoption takes the name of an option")
 		}
 		switch v, err := d.test.file.near.option(t, d.test.File, optionName(str(given.values[0]))); {
 		case v != nil || err != nil:
