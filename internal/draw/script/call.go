@@ -24,6 +24,7 @@ func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []sta
 		}
 		return d.makeOnRanks(string(p), rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return p.CallInternal(t, args, rest) })
 	}
+	kwargs = p.inDefault(t, args, kwargs)
 	if v, err := p.onHost(t, args, kwargs); v != nil || err != nil {
 		return v, err
 	}

@@ -105,9 +105,10 @@ type draw struct {
 	asked    int                    // calls that the reference has run to tell values
 	labels   map[int]string         // of a profile: descriptions, by the call
 	printed  strings.Builder
-	outline  *outline // of the graph whose debug tells of it; else nil
-	seed     *int64   // what the test seeded the subjects' draws with; nil once recorded
-	trying   int      // try statements around
+	outline  *outline     // of the graph whose debug tells of it; else nil
+	floats   tensor.DType // of what is made without a dtype, where the test set one
+	seed     *int64       // what the test seeded the subjects' draws with; nil once recorded
+	trying   int          // try statements around
 	prepared prepared
 	stops    []func() // of the sequences that may not have ended
 	// expecting counts the blocks around that must raise; refusals those that
@@ -165,6 +166,8 @@ func newDraw(t *Test, src *choice.Source, env Env) *draw {
 	d.gen.Float, d.gen.MaxBytes = env.Float, env.MaxBytes
 	if env.Float.IsFloat() {
 		d.prog.DType = env.Float
+	} else if t.file != nil && t.file.floats != tensor.Invalid {
+		_ = d.setDefault(t.file.floats) // there is no module yet
 	}
 	d.adopt()
 	d.thread = &starlark.Thread{Name: t.Name, Print: func(*starlark.Thread, string) {}}

@@ -119,7 +119,7 @@ func torchVersion(t *starlark.Thread) starlark.String {
 // ignoredPaths are calls of torch without effect on a program.
 var ignoredPaths = map[path]bool{
 	"torch.cuda.manual_seed": true, "torch.cuda.manual_seed_all": true, "torch.set_printoptions": true, "torch.cuda.synchronize": true, "torch.seed": true,
-	"torch.cuda.empty_cache": true, "torch.set_num_threads": true,
+	"torch.cuda.empty_cache": true, "torch.set_num_threads": true, "torch.use_deterministic_algorithms": true, "torch.set_float32_matmul_precision": true,
 }
 
 // onHost answers calls of torch that compute nothing on a device; nil for the rest.
@@ -189,14 +189,16 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	case "torch.broadcast_shapes":
 		return broadcastShapes(args)
 	case "torch.get_default_dtype":
-		return dtype(tensor.F32), nil
+		return defaultDType(t), nil
+	case "torch.set_default_dtype":
+		return p.setDefault(t, args)
 	case "torch.finfo", "torch.iinfo":
 		return limits(p, args)
 	case "torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor", "torch.asarray":
 		return p.fromArray(t, args, kwargs)
 	case "torch.Generator":
 		return &randomGenerator{}, nil
-	case "torch.save", "torch.load", "torch.compile", "torch.set_default_dtype", "torch.set_default_tensor_type", "torch.set_default_device", "torch.use_deterministic_algorithms", "torch.autograd.graph.saved_tensors_hooks":
+	case "torch.save", "torch.load", "torch.compile", "torch.set_default_tensor_type", "torch.set_default_device", "torch.autograd.graph.saved_tensors_hooks":
 		return nil, lack("%s is not supported in test files", p)
 	}
 	return nil, nil

@@ -46,8 +46,9 @@ type File struct {
 	fixtures fixtures            // its own, and those of the conftest.py above
 	starred  starlark.StringDict // what it imports by *
 
-	again   bool // the top of the file runs again for every draw
-	oneflow bool // the file imports OneFlow
+	floats  tensor.DType // of what its tests make without a dtype; Invalid for the default
+	again   bool         // the top of the file runs again for every draw
+	oneflow bool         // the file imports OneFlow
 }
 
 // Note says what of a file has no effect, such as an unknown decorator.
