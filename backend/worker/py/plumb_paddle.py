@@ -78,7 +78,7 @@ class Paddle(plumb_subject.Adapter):
     modes = {"to_static": to_static}
     table = plumb_subject.table("paddle.json")
     gaps = (
-        "The kernel with key", "Type promotion only support", "must be Tensor, but got", "does not match the type of data",
+        "The kernel with key", "` is not registered", "Type promotion only support", "must be Tensor, but got", "does not match the type of data",
         "The data_type of input tensor in list", "not implemented", "not supported", "has no attribute", "Unimplemented",
         "PreconditionNotMet", "PermissionDenied",  # what a gradient needs, PyTorch's may not, was changed in place
         "doesn't have any grad op", "The TensorWrappers of",  # of a graph that was used up

@@ -89,8 +89,8 @@ func (d Drawer) Bind(src *choice.Source, dt tensor.DType) (*op.Call, error) {
 }
 
 // Legal draws a call that the operator takes, and asks for its gradients. A
-// layout that the call does not allow (a view of permuted memory) is drawn
-// again as a contiguous one.
+// layout that the call does not allow (a view of permuted memory), or a size of 0,
+// is drawn again as a contiguous one, or another.
 func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, error) {
 	var err error
 	for try := range tries {
@@ -110,6 +110,9 @@ func (d Drawer) Legal(src *choice.Source, dt tensor.DType) (*program.Program, er
 		}
 		if try < 2 {
 			c.keywords()
+		}
+		if try == 0 && c.src.Int(0, 16) == 0 && len(c.Inputs) > 0 {
+			_ = c.zeroSize(dt, c.src.Bool()) // without a dimension it stays as it is
 		}
 		if err = d.record(c); err == nil {
 			return c.Program, c.Validate()

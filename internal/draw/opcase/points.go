@@ -2,6 +2,7 @@ package opcase
 
 import (
 	"math"
+	"slices"
 
 	"plumb/internal/arg"
 	"plumb/op"
@@ -21,7 +22,7 @@ var extreme = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 // fault there is told by no name. Of an order each stands once at most, because which
 // of equal elements comes first is a convention too. It reports whether it did.
 func (c *call) specials(dt tensor.DType) bool {
-	scalar, order := c.def.ScalarFunction(), c.def.Traits&(op.Monotone|op.FollowsOrder|op.Compares|op.Classifies) != 0
+	scalar, order := c.def.ScalarFunction(), c.def.Traits&(op.Monotone|op.FollowsOrder|op.Compares|op.Classifies) != 0 || c.takesExtremes()
 	if op.InPlace(c.target) || !scalar && !order || !dt.IsFloat() || c.src.Int(0, 4) != 0 {
 		return false
 	}
@@ -53,6 +54,11 @@ func (c *call) specials(dt tensor.DType) bool {
 		in.Fill.Data, in.RequiresGrad = data, false
 	}
 	return true
+}
+
+// takesExtremes reports whether an argument asks for the largest or smallest elements.
+func (c *call) takesExtremes() bool {
+	return slices.ContainsFunc(c.arguments(), func(v any) bool { return v == "amax" || v == "amin" })
 }
 
 // far numbers are where a function has left its middle: where one of its terms is

@@ -162,7 +162,11 @@ func (p *poll) truth() {
 	}
 	exact := elementAt(p.first.exact, p.index)
 	rounded := elementAt(p.want, p.index).Clone()
-	rounded.Set(0, exact.At(0))
+	if exact.DType() == tensor.I64 {
+		rounded.SetInt(0, exact.Int(0)) // a float64 has not all digits
+	} else {
+		rounded.Set(0, exact.At(0))
+	}
 	p.rows = append(p.rows, Ballot{Subject: TruthName, Holds: compare.Element(exact, 0), element: rounded})
 }
 

@@ -64,3 +64,23 @@ func TestPoll(t *testing.T) {
 		}
 	}
 }
+
+// TestPollOfIntegers: the truth of an int64 has digits that a float64 lacks.
+func TestPollOfIntegers(t *testing.T) {
+	holds := func(v int64) *tensor.Tensor {
+		x := tensor.Scalar(tensor.I64, 0)
+		x.SetInt(0, v)
+		return x
+	}
+	outcome := func(v int64) *backend.Outcome {
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: holds(v)}}}
+	}
+	v := &Verdict{Word: Misaligned, Differences: []Difference{{
+		Where: Where{Part: backend.PartValue, Name: "y"}, Limit: compare.Exactly(""), exact: holds(1<<62 + 1),
+		Diff: compare.Diff{Rule: compare.Distance, First: []int{}},
+	}}}
+	got := v.Poll(Voter{"torch", outcome(1<<62 + 1)}, []Voter{{"a", outcome(1 << 62)}})
+	if got.Vote == nil || !slices.Equal(got.Vote.Alone, []string{"a"}) || got.ToBlame() != "" {
+		t.Errorf("%+v, want a alone", got.Vote)
+	}
+}
