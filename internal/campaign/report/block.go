@@ -142,6 +142,8 @@ func blockNotes(f *finding.Finding) [][2]string {
 		{"seen", fmt.Sprintf("%s in %s, first %s case %d", plural(f.Count(), "case"), plural(len(f.Tests()), "test"), f.Groups[0].Test, f.Groups[0].First.Index)},
 		{"candidate", f.Candidate()},
 		{"modes", strings.Join(f.Modes(), ", ")},
+		{"vote", ballots(r.Record.Verdict.Vote)},
+		{"alone", alone(r.Record.Verdict.Vote)},
 		{"to blame", blame(r.Record.Verdict)},
 		{"unstable", f.Unstable},
 		{"common", f.Common},
@@ -151,6 +153,26 @@ func blockNotes(f *finding.Finding) [][2]string {
 		{"bundle", f.Bundle},
 	}
 	return slices.DeleteFunc(all, func(n [2]string) bool { return n[1] == "" })
+}
+
+// ballots says what each subject and the truth hold, of two candidates or more.
+func ballots(v *verdict.Vote) string {
+	if v == nil || v.Candidates() < 2 {
+		return ""
+	}
+	var rows []string
+	for _, row := range v.Rows {
+		rows = append(rows, row.Subject+" "+row.Holds)
+	}
+	return strings.Join(rows, "; ")
+}
+
+// alone names the subjects that agree with no other, of two candidates or more.
+func alone(v *verdict.Vote) string {
+	if v == nil || v.Candidates() < 2 {
+		return ""
+	}
+	return strings.Join(v.Alone, ", ")
 }
 
 // blame says who is wrong, by the vote of all or by the distances from the truth.

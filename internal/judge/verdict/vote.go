@@ -254,6 +254,15 @@ func (v *Vote) voters() int {
 	return n
 }
 
+// Candidates counts the candidates that were asked.
+func (v *Vote) Candidates() int {
+	n := len(v.Rows) - 1
+	if v.Rows[n].Subject == TruthName {
+		n--
+	}
+	return n
+}
+
 func (v *Vote) text(b *strings.Builder) {
 	if v == nil {
 		return
