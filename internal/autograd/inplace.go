@@ -76,7 +76,13 @@ func (host) Shares(c *op.Call, _, of op.Value) bool {
 		return t
 	})
 	out, err := dummy.Execute()
-	return err == nil && viewed != nil && out[0].SharesStorage(viewed)
+	if err != nil || viewed == nil {
+		return false
+	}
+	if viewed.Room() == 0 && out[0].Room() == 0 { // no storage tells
+		return !c.Def.Traits.Has(op.ItselfOrCopy)
+	}
+	return out[0].SharesStorage(viewed)
 }
 
 // Overlaps was checked when the program ran.

@@ -50,7 +50,13 @@ func (host) RequiresGrad(v op.Value) bool { return eager.RequiresGrad(v) }
 func (host) Same(a, b op.Value) bool { return tensorOf(a) == tensorOf(b) }
 
 // Shares reports whether two values have one storage.
-func (host) Shares(_ *op.Call, a, b op.Value) bool { return tensorOf(a).SharesStorage(tensorOf(b)) }
+func (host) Shares(c *op.Call, a, b op.Value) bool {
+	x, y := tensorOf(a), tensorOf(b)
+	if x.Room() == 0 && y.Room() == 0 { // no storage tells
+		return c.Def.View != nil && !c.Def.Traits.Has(op.ItselfOrCopy)
+	}
+	return x.SharesStorage(y)
+}
 
 // Overlaps follows PyTorch's get_overlap_status: only dense tensors are looked at.
 func (host) Overlaps(a, b op.Value) bool {

@@ -183,3 +183,12 @@ e = m.get_parameter("0.none")`)))
 		t.Errorf("parameters %s, buffers %s", names(2), names(3))
 	}
 }
+
+// TestEmptyViewsAreViews: what is written into a view of no elements has a gradient of 0,
+// as in PyTorch, though there is no storage by which the view could be told.
+func TestEmptyViewsAreViews(t *testing.T) {
+	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((3, 0), torch.float32, [], requires_grad=True)\nv = tensor((), torch.float32, [2.0], requires_grad=True)\ny = x.clone()\ns = operator.setitem(y, slice(None, -1, None), v)\ny.backward()")))
+	if g := out.Grad("v"); out.Status != backend.OK || g == nil || g.Len() != 1 || g.Float(0) != 0 {
+		t.Errorf("%s %s: gradient %v, want 0", out.Status, out.Message, g)
+	}
+}
