@@ -140,12 +140,12 @@ class Losses:
         if weight is not None:
             each = self.op("Mul", each, self.op("Unsqueeze", self.op("Gather", weight, y), [1]))
         each = self.op("ScatterElements", each, index, self.full(index.shape, 0, x.dtype), axis=1)
-        return self.reduced(self.op("ReduceMean", each, [1], keepdims=0), reduction)
+        return self.reduced(self.op("ReduceMean", self.filled(each, 1), [1], keepdims=0), reduction)
 
     def several_right(self, x, y, weight, reduction):
         logs = [self.op("Neg", self.op("Softplus", v)) for v in (self.op("Neg", x), x)]
         each = self.op("Add", self.op("Mul", y, logs[0]), self.op("Mul", self.op("Sub", 1.0, y), logs[1]))
-        return self.reduced(self.op("Neg", self.op("ReduceMean", self.scaled_by(each, weight), [-1], keepdims=0)), reduction)
+        return self.reduced(self.op("Neg", self.op("ReduceMean", self.scaled_by(self.filled(each, -1), weight), [-1], keepdims=0)), reduction)
 
     def crossing(self, x, y, weight, ignore, reduction, smoothing):
         """The cross entropy of classes or of probabilities of them."""
@@ -167,7 +167,7 @@ class Losses:
         every = logs if weight is None else self.op("Mul", logs, self.reshape(weight, (1, -1) + (1,) * (x.ndim - 2)))
         right, even, shares = [self.op("Where", taken, v, zero) for v in
                                (self.op("Mul", right, shares), self.op("Neg", self.op("ReduceSum", every, [1], keepdims=0)), shares)]
-        each = self.op("Add", self.op("Mul", right, 1 - smoothing), self.op("Mul", even, smoothing / x.shape[1]))
+        each = self.op("Add", self.op("Mul", right, 1 - smoothing), self.op("Mul", even, smoothing / (x.shape[1] or math.nan)))
         if reduction == "mean":
             return self.op("Div", self.reduced(each, "sum"), self.op("ReduceSum", shares, keepdims=0))
         return self.reduced(each, reduction)
@@ -176,13 +176,13 @@ class Losses:
         """The cross entropy of probabilities of classes."""
         self.check(x, x.shape == y.shape)
         if smoothing:
-            y = self.op("Add", self.op("Mul", y, 1 - smoothing), smoothing / x.shape[1])
+            y = self.op("Add", self.op("Mul", y, 1 - smoothing), smoothing / (x.shape[1] or math.nan))
         each = self.op("Mul", self.op("LogSoftmax", x, axis=1), y)
         if weight is not None:
             each = self.op("Mul", each, self.reshape(weight, (1, -1) + (1,) * (x.ndim - 2)))
         each = self.op("Neg", self.op("ReduceSum", each, [1], keepdims=0))
         if reduction == "mean":
-            return self.op("Div", self.reduced(each, "sum"), float(x.size / x.shape[1]))
+            return self.op("Div", self.reduced(each, "sum"), float(x.size / max(x.shape[1], 1)))
         return self.reduced(each, reduction)
 
     # Elements.

@@ -15,7 +15,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, foldedScales, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, lowestQuotients, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, foldedScales, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, lowestQuotients, distancesOfNone, []verdict.KnownFault{{
 	Reference: "torch",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -521,6 +521,19 @@ same(s, t) and not near(f(s), f(t))`,
 	Proof: `x = torch.zeros(2, 1, requires_grad=True)
 F.ctc_loss(x, torch.tensor([0]), torch.tensor(2), torch.tensor(1)).backward()
 x.grad[0].item() != x.grad[1].item()`,
+}}
+
+// distancesOfNone are gradients of the distances between no points.
+var distancesOfNone = []verdict.KnownFault{{
+	Reference: "torch",
+	Target:    "pdist",
+	Kinds:     append([]verdict.Kind{verdict.Crashes}, grads...),
+	Signal:    "SIGSEGV",
+	When: func(p *program.Program) bool {
+		return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.RequiresGrad && len(in.Shape) == 2 && in.Shape[0] == 0 })
+	},
+	Reason: "the gradient of the distances between no points ends the process",
+	Proof:  "x = torch.zeros(0, 3, requires_grad=True)\ndies(lambda: torch.pdist(x).sum().backward())",
 }}
 
 // blankTarget reports integers one of which is the label of blanks.

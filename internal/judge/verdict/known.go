@@ -100,14 +100,19 @@ func (f *KnownFault) crashes(j *judge, _ *Where) bool {
 	return !j.v.OfReference && f.ends(j, j.v.Candidate)
 }
 
-// ends reports whether the fault is the crash by which a side ended.
+// ends reports whether the fault is the crash by which a side ended: in a call, which the
+// message names, or in the backward pass of a program that has one, of a fault of gradients too.
 func (f *KnownFault) ends(j *judge, side *Side) bool {
 	if side == nil || !slices.Contains(f.Kinds, Crashes) {
 		return false
 	}
 	line, _, _ := strings.Cut(side.Message, "\n")
 	_, target, named := strings.Cut(line, " in ")
-	return named && (f.Signal == "" || f.Signal == side.Class) && sameOperator(target, f.Target) && (f.When == nil || f.When(j.p))
+	is := sameOperator(target, f.Target)
+	if target == "the backward pass" && slices.Contains(f.Kinds, Kind(backend.PartGrad)) {
+		is = slices.ContainsFunc(j.p.Calls, func(c program.Call) bool { return sameOperator(c.Target, f.Target) })
+	}
+	return named && is && (f.Signal == "" || f.Signal == side.Class) && (f.When == nil || f.When(j.p))
 }
 
 // known returns the fault that explains the verdict; nil when none does. It

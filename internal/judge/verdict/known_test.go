@@ -248,17 +248,23 @@ func TestReferenceDies(t *testing.T) {
 	}
 	job := backend.NewJob(p)
 	cand, _ := native.New(ops.Table(), nn.Modules()).Run(t.Context(), job)
+	of, behind := []verdict.Kind{verdict.Crashes}, []verdict.Kind{verdict.Crashes, verdict.Kind(backend.PartGrad)}
 	for name, c := range map[string]struct {
 		message, signal, version string
+		target                   string
+		kinds                    []verdict.Kind
 		want                     verdict.Word
 	}{
-		"as the fault says": {"ended by SIGFPE in torch.fmod", "SIGFPE", "torch 2.9", verdict.Known},
-		"another call":      {"ended by SIGFPE in torch.gcd", "SIGFPE", "torch 2.9", verdict.Crash},
-		"another signal":    {"ended by SIGSEGV in torch.fmod", "SIGSEGV", "torch 2.9", verdict.Crash},
-		"a later version":   {"ended by SIGFPE in torch.fmod", "SIGFPE", "torch 2.15", verdict.Crash},
+		"as the fault says": {"ended by SIGFPE in torch.fmod", "SIGFPE", "torch 2.9", "fmod", of, verdict.Known},
+		"another call":      {"ended by SIGFPE in torch.gcd", "SIGFPE", "torch 2.9", "fmod", of, verdict.Crash},
+		"another signal":    {"ended by SIGSEGV in torch.fmod", "SIGSEGV", "torch 2.9", "fmod", of, verdict.Crash},
+		"a later version":   {"ended by SIGFPE in torch.fmod", "SIGFPE", "torch 2.15", "fmod", of, verdict.Crash},
+		"in its gradient":   {"ended by SIGFPE in the backward pass", "SIGFPE", "torch 2.9", "fmod", behind, verdict.Known},
+		"of values alone":   {"ended by SIGFPE in the backward pass", "SIGFPE", "torch 2.9", "fmod", of, verdict.Crash},
+		"another gradient":  {"ended by SIGFPE in the backward pass", "SIGFPE", "torch 2.9", "pdist", behind, verdict.Crash},
 	} {
 		ref := &backend.Outcome{Status: backend.Crashed, Class: c.signal, Message: c.message}
-		fault := verdict.KnownFault{Reference: "torch <2.15", Target: "fmod", Kinds: []verdict.Kind{verdict.Crashes}, Signal: "SIGFPE", Reason: "r", Proof: "p"}
+		fault := verdict.KnownFault{Reference: "torch <2.15", Target: c.target, Kinds: c.kinds, Signal: "SIGFPE", Reason: "r", Proof: "p"}
 		if got := verdict.Judge(p, ref, cand, verdict.Policy{Reference: c.version, Faults: []verdict.KnownFault{fault}}); got.Word != c.want {
 			t.Errorf("%s: %s", name, got.Text())
 		}
