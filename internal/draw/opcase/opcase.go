@@ -28,6 +28,7 @@ type call struct {
 	*program.Program
 	src    *choice.Source
 	def    *op.Def
+	table  *op.Table
 	target string
 	pos    []any // program arguments
 	kws    []program.Kwarg
@@ -151,7 +152,7 @@ func isPure(name string) bool { return !op.InPlace(name) }
 // sample turns the literal's sample into inputs and arguments of one of the
 // public names.
 func (d Drawer) sample(src *choice.Source, dt tensor.DType, name func(*choice.Source, []string) string) (*call, error) {
-	c := &call{Program: &program.Program{Seed: src.Key()}, src: src, def: d.Def}
+	c := &call{Program: &program.Program{Seed: src.Key()}, src: src, def: d.Def, table: d.Table}
 	args := d.Def.Sample(&op.Sampler{Source: src, DType: dt, Fresh: true})
 	params := d.Def.Sigs()[0].Params
 	for i, a := range args {

@@ -56,9 +56,13 @@ func (c *call) specials(dt tensor.DType) bool {
 	return true
 }
 
-// takesExtremes reports whether an argument asks for the largest or smallest elements.
+// takesExtremes reports whether an argument names a reduction by the order of elements.
 func (c *call) takesExtremes() bool {
-	return slices.ContainsFunc(c.arguments(), func(v any) bool { return v == "amax" || v == "amin" })
+	return slices.ContainsFunc(c.arguments(), func(v any) bool {
+		id, named := v.(string)
+		def := c.table.Def(id)
+		return named && def != nil && def.Traits.Has(op.Monotone)
+	})
 }
 
 // far numbers are where a function has left its middle: where one of its terms is
