@@ -15,7 +15,7 @@ var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1
 // extreme numbers stand at the ends of the order of all numbers, and beside it.
 var extreme = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
-// specials puts edge points into the inputs of an elementwise operator, or of one
+// specials puts edge points, NaN and infinities among them, into the inputs of an elementwise operator, or of one
 // that goes by the order or the class of elements, in a quarter of the cases. They are not
 // differentiated there: at a pole or a kink every gradient is a convention; nor are
 // they put into what an in-place form changes, because what follows from a known
@@ -48,6 +48,11 @@ func (c *call) specials(dt tensor.DType) bool {
 				} else if c.src.Int(0, 4) == 0 {
 					met[j] = complex(special[c.src.Index(len(special))], 0)
 					data.Set(j, met[j])
+				}
+			}
+			if len(c.Inputs) == 1 || c.src.Bool() {
+				for _, v := range extreme[:min(len(extreme), data.Len())] { // by chance a small tensor would have none
+					data.Set(c.src.Index(data.Len()), complex(v, 0))
 				}
 			}
 		})

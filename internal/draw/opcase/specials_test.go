@@ -46,6 +46,29 @@ func TestOrdersMeetTheirEnds(t *testing.T) {
 	}
 }
 
+// TestFunctionsMeetNaN: in a few cases of a function one has a NaN.
+func TestFunctionsMeetNaN(t *testing.T) {
+	for _, id := range []string{"relu", "exp", "atan2"} {
+		met := 0
+		for seed := range uint64(200) {
+			p, err := opcase.Drawer{Table: ops.Table(), Def: ops.Table().Def(id)}.Legal(choice.New(seed), tensor.F32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := p.Inputs[0].Materialize()
+			for i := range x.Len() {
+				if math.IsNaN(x.Float(i)) {
+					met++
+					break
+				}
+			}
+		}
+		if met < 14 {
+			t.Errorf("%s meets NaN in %d of 200 cases", id, met)
+		}
+	}
+}
+
 // TestQuotientsAreOfOtherDivisors: a quotient by 1 or -1 tells little of rounding.
 func TestQuotientsAreOfOtherDivisors(t *testing.T) {
 	for _, id := range []string{"floor_divide", "remainder", "fmod"} {
