@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"slices"
 
 	"plumb/internal/arg"
 	"plumb/internal/kernel"
@@ -114,6 +115,8 @@ func checkCTC(a op.Args) error {
 		return op.RuntimeError("argument 'log_probs' must have 2 or 3 dimensions, but has %d", len(s))
 	case x.DType() != tensor.F32 && x.DType() != tensor.F64:
 		return op.RuntimeError("not implemented for argument 'log_probs' of dtype %s", x.DType())
+	case slices.Contains(s, 0):
+		return op.RuntimeError("argument 'log_probs' of size %s must not be empty", tensor.ShapeString(s))
 	case len(t.Shape()) == 0 || len(t.Shape()) > 2:
 		return op.RuntimeError("argument 'targets' must have 1 or 2 dimensions, but has %d", len(t.Shape()))
 	case a.Int(arg.Blank) < 0 || a.Int(arg.Blank) >= s[len(s)-1]:

@@ -88,6 +88,13 @@ var emptyOddities = slices.Concat([]verdict.KnownFault{{
 	Reason:    "a weight of more than 2 dimensions is accepted, and read as if it had 2, at the index 0 of the others",
 	Proof:     `accepts(lambda: F.embedding_bag(torch.tensor([1]), torch.arange(12.).reshape(3, 2, 2), torch.tensor([0])))`,
 }, {
+	Reference: "torch <2.9",
+	Target:    "ctc_loss",
+	Kinds:     raises,
+	When:      func(p *program.Program) bool { return slices.Contains(first(p).Shape, 0) },
+	Reason:    "logarithms of probabilities of no samples are accepted, and refused since",
+	Proof:     `accepts(lambda: F.ctc_loss(torch.zeros(4, 0, 3), torch.ones(0, 2).long(), torch.zeros(0).long(), torch.zeros(0).long()))`,
+}, {
 	Reference: "torch",
 	Target:    "bilinear",
 	Kinds:     raises,
