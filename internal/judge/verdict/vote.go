@@ -257,7 +257,7 @@ func (v *Vote) voters() int {
 // Candidates counts the candidates that were asked.
 func (v *Vote) Candidates() int {
 	n := len(v.Rows) - 1
-	if v.Rows[n].Subject == TruthName {
+	if n >= 0 && v.Rows[n].Subject == TruthName {
 		n--
 	}
 	return n
