@@ -94,7 +94,7 @@ func (f *forker) start(python string, env []string) error {
 	if err := os.CopyFS(f.sources, sources); err != nil {
 		return err
 	}
-	f.cmd = exec.Command(python, "-B", "-X", "faulthandler", filepath.Join(f.sources, "py", "plumb_fork.py"))
+	f.cmd = exec.Command(python, filepath.Join(f.sources, "py", "plumb_fork.py"))
 	f.cmd.Env = append(os.Environ(), env...)
 	f.cmd.Stdout, f.cmd.Stderr = &f.tail, &f.tail
 	f.cmd.WaitDelay = time.Second

@@ -159,7 +159,7 @@ func (w *Worker) launch(forker *forker) (*process, error) {
 		if err != nil {
 			return nil, err
 		}
-		command = []string{w.config.Python, "-B", "-X", "faulthandler", script}
+		command = []string{w.config.Python, script}
 	}
 	env := w.settings()
 	if w.config.Sandbox {

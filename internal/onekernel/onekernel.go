@@ -100,6 +100,7 @@ type described struct {
 	Mistake     string          `json:"mistake"`  // of who names the function
 	Failed      string          `json:"failed"`   // what its import raised
 	Compiles    bool            `json:"compiles"` // something that may be at work in a first call
+	Marks       bool            `json:"marks"`    // it may read what tells Triton's interpreter
 }
 
 type parameter struct {
@@ -255,7 +256,7 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.opcheck, s.time, s.compile} {
+	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.opcheck, s.time, s.compile, s.unmarked} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func TestSandboxHoldsCalls(t *testing.T) {
 // TestEvasions: evidence is that of the file whatever its name is, of code that it makes, and
 // of what it leaves behind.
 func TestEvasions(t *testing.T) {
-	for name, want := range map[string]Word{"fine": Right, "frames": Cheats, "made": Cheats, "mode": Cheats, "operator": Cheats, "collected": Cheats, "overwritten": Wrong} {
+	for name, want := range map[string]Word{"fine": Right, "frames": Cheats, "path": Cheats, "relative": Cheats, "listed": Cheats, "processor": Right, "made": Cheats, "mode": Cheats, "operator": Cheats, "collected": Cheats, "overwritten": Wrong} {
 		t.Run(name, func(t *testing.T) {
 			if rep, _ := inFolder(t, "evasive_inspect.py", name); rep.Verdict != want {
 				t.Errorf("%s: %s, want %s: %v", name, rep.Verdict, want, rep.Reasons)
@@ -84,7 +84,8 @@ func TestEvasions(t *testing.T) {
 	}
 }
 
-// TestNothingNamesTheJudge: a kernel that behaves while it is judged finds no name by which to know.
+// TestNothingNamesTheJudge: a kernel that behaves while it is judged finds no name, and no setting of
+// Python's, by which to know.
 func TestNothingNamesTheJudge(t *testing.T) {
 	for _, entry := range os.Environ() {
 		if strings.Contains(strings.ToLower(entry), "plumb") && !strings.HasPrefix(entry, "PLUMB") {
@@ -92,6 +93,8 @@ func TestNothingNamesTheJudge(t *testing.T) {
 			t.Setenv(name, strings.ReplaceAll(strings.ToLower(value), "plumb", ""))
 		}
 	}
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "") // a user's own, too
+	t.Setenv("PYTHONFAULTHANDLER", "")
 	if rep, _ := inFolder(t, "looks_around.py", "fine"); rep.Verdict != Right {
 		t.Errorf("%s: %v, refused %v", rep.Verdict, rep.Reasons, rep.Refused)
 	}

@@ -46,7 +46,7 @@ type finding struct {
 // words say to which verdict a kind of evidence leads; a kind that is not here is a
 // wrong result.
 var words = map[string]Word{
-	"patches": Cheats, "clock": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "counts": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
+	"patches": Cheats, "clock": Cheats, "spies": Cheats, "late": Cheats, "later": Cheats, "class": Cheats, "exits": Cheats, "channel": Cheats, "decoy": Cheats, "counts": Cheats, "marks": Cheats, "cached": Cheats, "spoils": Cheats, "unwritten": Cheats,
 	"signal": Unsafe, "memory": Unsafe, "race": Unsafe,
 	"refuses": Limited, "oom": Limited,
 	"delegates": Delegation,

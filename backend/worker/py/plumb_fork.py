@@ -5,9 +5,14 @@ A request comes with the descriptors of a worker, its directory and environment;
 is its number, and later how it has ended.
 """
 
+import sys
+
+sys.dont_write_bytecode = True  # by no flag, which a kernel would see
+
 import array
 import contextlib
 import ctypes
+import faulthandler
 import fcntl
 import gc
 import importlib.util
@@ -17,7 +22,6 @@ import select
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 import time
 
@@ -29,6 +33,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def prepare():
+    faulthandler.enable()
     import plumb_modes
     import plumb_worker
 
@@ -40,6 +45,7 @@ def prepare():
 
         if importlib.util.find_spec("triton"):
             import triton.language
+        plumb_sandbox.entitle(os.path.basename(sys.executable))
         plumb_watch.warm()
         if os.environ.get("PLUMB_FORK_OPERATORS"):
             compiler()

@@ -18,6 +18,7 @@ import plumb_problems  # noqa: F401  a form
 import plumb_tasks  # noqa: F401  a form
 import plumb_sandbox
 import plumb_torch
+import plumb_triton
 import plumb_tritonptx
 import torch
 from torch.overrides import resolve_name
@@ -32,6 +33,7 @@ SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
 EXAMPLES = 1 << 16  # elements of an example whose range is told
 COMPILERS = (b"numba", b"jax", b"triton", b"torch.compile", b"dynamo", b"helion", b"tilelang", b"taichi", b"cupy", b"jit")  # at work in a first call, or slow interpreters
+MARKS = (b"interpret", b"INTERPRET", b"environ", b"getenv")  # in what may tell Triton's interpreter from a GPU
 REPEATED = ("function", "operator", "library")  # forms that keep no state
 BETWEEN = 3  # calls before whose backward pass another call is made
 
@@ -93,11 +95,13 @@ class Subject:
             follow(self.watch.elsewhere)
         plumb_torch.targets[SPEC["target"]] = self.call
 
-    def describe(self, _):
+    def describe(self, told):
         if self.kernel is None:
             try:
                 if ON_TRIAL:
                     self.watch.layer = plumb_forms.layer(self.files, self.watch)
+                    if told and told["unmarked"] and self.watch.layer:
+                        plumb_triton.unmark()
                 before = self.watch.imports()
                 if ON_TRIAL:
                     plumb_sandbox.unnamed(self.files, self.watch.judges)
@@ -112,7 +116,8 @@ class Subject:
                 return {"failed": self.watch.told(e), "evidence": self.watch.take()}
             self.watch.imported(before)
         try:
-            return dict(self.kernel.describe(), evidence=self.watch.take(), compiles=any(mentions(self.watch.file, word) or word.decode() in sys.modules for word in COMPILERS))
+            return dict(self.kernel.describe(), evidence=self.watch.take(), compiles=any(mentions(self.watch.file, word) or word.decode() in sys.modules for word in COMPILERS),
+                        marks=bool(self.watch.layer) and any(mentions(file, word) for file in self.files for word in MARKS))
         except Exception as e:  # what it is asked to be, such as a ModelNew, is not there
             return {"error": self.watch.told(e)}
 

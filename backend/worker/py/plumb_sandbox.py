@@ -4,7 +4,9 @@ In two phases: `begin`, before the kernel is imported, leaves it a compiler and 
 to write to; `seal`, before it is called, takes both. What neither could take is told.
 """
 
+import builtins
 import ctypes
+import faulthandler
 import os
 import platform
 import resource
@@ -267,18 +269,42 @@ def hide():
 
 
 def unnamed(files, modules):
-    """Takes the judge's name from where a kernel that behaves while it is judged would find it. Its modules stay
-    in use: what they need of each other they have imported."""
-    for name in [n for n in os.environ if n.startswith("PLUMB")]:
+    """Takes the judge's marks from where a kernel that behaves while it is judged would find them: it runs as by
+    python FILE. Its modules stay in use: what they need of each other they have imported."""
+    for name in [n for n in os.environ if n.startswith(("PLUMB", "MALLOC_"))]:
         del os.environ[name]
+    main = type(sys.modules["__main__"])("__main__")  # which tells of who looks into it
     for name, module in list(sys.modules.items()):
-        if name != "__main__" and any(module is m for m in modules):
+        if any(module is m for m in modules):
             del sys.modules[name]
+    sys.modules["__main__"] = main
+    main.__builtins__ = builtins
+    if files:
+        main.__file__ = files[0]
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if os.path.abspath(place) != here]
     sys.argv[:] = files[:1] or [""]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = [sys.executable, *files[:1]]
+    sys.dont_write_bytecode = False
+    faulthandler.is_enabled = "".isidentifier  # a function of C's that says no
+    entitle(os.path.basename(sys.executable), *map(os.path.basename, files[:1]))
+
+
+FIRST_FIELD, ARGUMENTS = 3, slice(48, 50)  # of /proc/PID/stat: after the name; where the command's words begin and end
+
+
+def entitle(*words):
+    """Has ps show a command of other words."""
+    try:
+        with open("/proc/self/stat", "rb") as f:
+            fields = f.read().rpartition(b")")[2].split()
+        start, end = map(int, fields[ARGUMENTS.start - FIRST_FIELD:ARGUMENTS.stop - FIRST_FIELD])
+    except (OSError, ValueError):
+        return
+    if 0 < start < end:
+        room = end - start
+        ctypes.memmove(start, b"\0".join(map(os.fsencode, words))[:room - 1].ljust(room, b"\0"), room)
 
 
 def confine(program):

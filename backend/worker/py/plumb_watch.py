@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
 string_at, getframe, threads_of, listdir, frames_of = ctypes.string_at, sys._getframe, threading.enumerate, os.listdir, sys._current_frames
+realpath = os.path.realpath
 extract_tb, format_only, pause = traceback.extract_tb, traceback.format_exception_only, time.sleep
 
 # What an honest kernel has no use for; the open of a file is looked at by its path.
@@ -38,9 +39,10 @@ SPYING = {
 }
 BENEATH = ("open", "open64", "openat", "fopen", "read", "pread", "syscall", "ptrace", "process_vm_readv", "process_vm_writev", "fork", "vfork", "kill", "system", "popen", "execve",
            "socket", "connect", "mprotect", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
+IMPORTS = "<frozen importlib"
 GENERATED = ("<frozen", "<__array_function__")  # code of Python's and of NumPy's that is of no file
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
-PEEKED = ("/proc/",)
+LISTS = ("os.listdir", "os.scandir")  # a folder, as it is opened
 DESCRIPTORS = ("write", "writev", "pwrite", "pwritev", "dup2", "ftruncate")
 OUTWARD = {
     "subprocess.Popen": "starts a process", "os.posix_spawn": "starts a process", "os.system": "starts a process", "socket.__new__": "opens a socket",
@@ -212,6 +214,9 @@ class Clock:
         return Calendar
 
 
+OPEN = ("__file__", "__name__", "__class__", "__spec__")  # of any module, by which a program asks how it is run
+
+
 class Looked(types.ModuleType):
     """A module of the judge's, which tells when a kernel looks into it."""
 
@@ -219,9 +224,12 @@ class Looked(types.ModuleType):
 
     def __getattribute__(self, name):
         watch = Looked.watch
-        if watch is not None and watch.on and watch.wrote(getframe(1).f_code):
+        if name not in OPEN and watch is not None and watch.on and watch.wrote(getframe(1).f_code):
             watch.note("spies", "looks into a module of its judge's")
         return types.ModuleType.__getattribute__(self, name)
+
+
+Looked.__module__, Looked.__name__, Looked.__qualname__ = "builtins", "module", "module"
 
 
 class Watch:
@@ -257,13 +265,13 @@ class Watch:
             self.foreign = True
         if self.on and self.sealed and (event in OUTWARD or event == "open" and isinstance(args[2], int) and args[2] & WRITES):
             return self.outward(event, args)
-        opened = event == "open" and self.on and args and str(args[0]).startswith(PEEKED)
+        opened = self.on and (event == "open" or event in LISTS) and peeks(args[0])
         framed = event == "object.__getattr__" and self.on and args[1] in FRAMES
         beneath = event == "ctypes.dlsym" and self.on and args[1] in BENEATH and of_libc(args[0])
         if not self.on or not (opened or framed or beneath or event in SPYING):
             return
         self.on = False  # looking at frames is an event too
-        if self.by_kernel():
+        if self.by_kernel(opened):
             self.note("spies", "opens %s" % args[0] if opened else "looks at its callers' frames" if framed else "calls libc's %s" % args[1] if beneath else SPYING[event])
         self.on = True
 
@@ -271,8 +279,10 @@ class Watch:
         """Notes what reaches beyond the process in a call: by the kernel itself, or by what builds it."""
         self.on = False
         frame = getframe(2)
-        while frame is not None and frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES):
-            frame = frame.f_back
+        if frame.f_code.co_filename.startswith(IMPORTS):  # it keeps what it has compiled where it may
+            self.on = True
+            return
+        frame = beyond(frame)
         if frame is not None and self.wrote(frame.f_code):
             self.note("spies", "writes the file %s" % args[0] if event == "open" else OUTWARD[event])
         elif not event.startswith("socket"):
@@ -280,8 +290,9 @@ class Watch:
             self.builds = "%s %s" % (where[where.rfind("-packages") + 10:] if "-packages" in where else where, "writes %s" % args[0] if event == "open" else OUTWARD[event])
         self.on = True
 
-    def by_kernel(self):
-        frame = getframe(2)
+    def by_kernel(self, through):
+        """Tells whether the kernel does it, by Python's library where that is looked through."""
+        frame = beyond(getframe(2)) if through else getframe(2)
         while frame is not None and frame.f_code.co_filename in SAFE:
             frame = frame.f_back
         return frame is not None and self.wrote(frame.f_code)
@@ -506,6 +517,22 @@ def mentions(file, word):
             return word in f.read()
     except OSError:
         return False
+
+
+def beyond(frame):
+    """Returns the frame that Python's own library works for."""
+    while frame is not None and frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES):
+        frame = frame.f_back
+    return frame
+
+
+def peeks(path):
+    """Tells whether a path is one of /proc that says something of a process."""
+    if path is not None and not isinstance(path, (str, bytes, os.PathLike)):
+        return False  # a descriptor
+    path = realpath(os.fsdecode(path or "."))
+    first = path[6:].split("/")[0]
+    return path == "/proc" or path.startswith("/proc/") and (first.isdigit() or first in ("self", "thread-self"))
 
 
 FUNCTION = type(lambda: None)

@@ -4,14 +4,18 @@ This file knows the protocol of docs/worker-protocol.md: handshake, frames and
 shared memory. What a program means is the subject's business (plumb_modes.py).
 """
 
+import sys
+
+sys.dont_write_bytecode = True  # by no flag, which a kernel would see
+
 import ctypes
+import faulthandler
 import functools
 import json
 import mmap
 import os
 import signal
 import struct
-import sys
 import time
 
 import plumb_code
@@ -210,6 +214,7 @@ def main():
 def start():
     """Serves until the host has gone, and ends the process."""
     code = 0
+    faulthandler.enable()
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # a file beyond the host's limit is its end, as in other languages
     try:
         main()

@@ -2,7 +2,10 @@
 module of Python's which an honest kernel may call."""
 
 import gc
+import glob
 import inspect
+import os
+import pathlib
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -14,6 +17,27 @@ def fine(input):
 
 def frames(input):
     inspect.getouterframes(inspect.currentframe())
+    return fine(input)
+
+
+def path(input):
+    pathlib.Path("/proc/self/cmdline").read_text()
+    return fine(input)
+
+
+def relative(input):
+    os.chdir("/proc/self")
+    open(b"cmdline").close()
+    return fine(input)
+
+
+def listed(input):
+    glob.glob("/proc/self/f*/*")
+    return fine(input)
+
+
+def processor(input):
+    open("/proc/cpuinfo").close()
     return fine(input)
 
 
