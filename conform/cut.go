@@ -16,7 +16,7 @@ import (
 )
 
 // mostCut is how many elements of a large case are judged by cases of their own.
-const mostCut = 256
+const mostCut = 1024
 
 // bounded judges a case that is too large for a rounding-error analysis, and of
 // which some elements differ by more than the tolerance that stands in for it: what

@@ -242,7 +242,31 @@ func (r *result) roundingOf(w verdict.Where) float64 {
 		return -1
 	}
 	t := r.ref.Slots[at].Tensor
-	return 2 * roundings * compare.Roundoff(t.DType()) * compare.Largest(t) * r.steepness(w)
+	size := compare.Largest(t)
+	if uses(r.refSeen.Operators, exponentials...) {
+		size = max(size, largestSum(t))
+	}
+	return 2 * roundings * compare.Roundoff(t.DType()) * size * r.steepness(w)
+}
+
+// exponentials begin the names of operators in which a kernel takes the largest of a row from all of
+// it: what the result does not depend on, but the gradient there, by PyTorch's rules, is its own term
+// less the sum of all of the row's, which leaves their roundings.
+var exponentials = []string{"aten::exp", "aten::logsumexp", "aten::softmax", "aten::_softmax", "aten::log_softmax", "aten::_log_softmax"}
+
+// largestSum is the largest sum of magnitudes along a dimension.
+func largestSum(t *tensor.Tensor) (most float64) {
+	inner := 1
+	for d := t.Dim() - 1; d >= 0; d-- {
+		n := t.Shape()[d]
+		sums := make([]float64, t.Len()/max(n, 1))
+		for i := range t.Len() {
+			sums[i/(n*inner)*inner+i%inner] += cmplx.Abs(t.At(i))
+		}
+		most = max(most, slices.Max(append(sums, 0)))
+		inner *= n
+	}
+	return most
 }
 
 // steepness is how many times the gradient of a tiny argument the terms are of which a formula

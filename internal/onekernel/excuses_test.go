@@ -533,3 +533,28 @@ func TestMomentsAreUndefined(t *testing.T) {
 		}
 	}
 }
+
+// TestLargestTaken: where the largest of a row is taken from it, its gradient is off by the sum of
+// the row's, and by no more.
+func TestLargestTaken(t *testing.T) {
+	const n = 4096
+	want := tensor.New(tensor.F32, 2, n)
+	for i := range want.Len() {
+		want.Set(i, complex(1.0/n, 0))
+	}
+	for _, of := range []struct {
+		operators []string
+		off       float64
+		holds     bool
+	}{
+		{[]string{"aten::logsumexp"}, 0x1p-22, true},
+		{[]string{"aten::logsumexp"}, 0x1p-20, false},
+		{[]string{"aten::sum"}, 0x1p-22, false},
+	} {
+		r := misalignedBy(compare.Distance, of.off/1e-7, backend.PartGrad, Usual, want, want, want)
+		r.refSeen.Operators = of.operators
+		if r.rounding(&r.verdict.Differences[0]) != of.holds {
+			t.Errorf("%v, off by %v: want %v", of.operators, of.off, of.holds)
+		}
+	}
+}

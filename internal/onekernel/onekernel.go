@@ -101,6 +101,8 @@ type described struct {
 	Failed      string          `json:"failed"`   // what its import raised
 	Compiles    bool            `json:"compiles"` // something that may be at work in a first call
 	Marks       bool            `json:"marks"`    // it may read what tells Triton's interpreter
+	Asks        bool            `json:"asks"`     // it may look for who judges it
+	Ends        bool            `json:"ends"`     // it may leave something to the end of its process
 }
 
 type parameter struct {
@@ -256,7 +258,7 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.opcheck, s.time, s.compile, s.unmarked} {
+	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.opcheck, s.time, s.compile, s.unmarked, s.behaving, s.finishes} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

@@ -13,8 +13,7 @@ type sandbox struct {
 	sealed bool   // since it was loaded
 	builds string // what builds in calls, for which it keeps its compiler
 	told   Sandbox
-	// unmarked has the kernel's process say nothing of Triton's being interpreted.
-	unmarked bool
+	marks  marks // that the kernel's process has
 }
 
 // Sandbox says what was taken of the kernel's process, and what could not be.
@@ -72,5 +71,5 @@ const buildTimeout = 5 * time.Minute
 func (s *Session) load(ctx context.Context, told *described) error {
 	s.kernel.Wait(buildTimeout)
 	defer s.kernel.Wait(cmp.Or(s.cfg.Timeout, time.Minute))
-	return s.kernel.ask(ctx, map[string]any{"describe": map[string]any{"unmarked": s.sandbox.unmarked}}, told)
+	return s.kernel.ask(ctx, map[string]any{"describe": map[string]any{"marks": s.sandbox.marks}}, told)
 }

@@ -75,7 +75,7 @@ func TestSandboxHoldsCalls(t *testing.T) {
 // TestEvasions: evidence is that of the file whatever its name is, of code that it makes, and
 // of what it leaves behind.
 func TestEvasions(t *testing.T) {
-	for name, want := range map[string]Word{"fine": Right, "frames": Cheats, "path": Cheats, "relative": Cheats, "listed": Cheats, "processor": Right, "made": Cheats, "mode": Cheats, "operator": Cheats, "collected": Cheats, "overwritten": Wrong} {
+	for name, want := range map[string]Word{"fine": Right, "frames": Cheats, "written": Right, "walked": Cheats, "path": Cheats, "relative": Cheats, "listed": Cheats, "processor": Right, "made": Cheats, "mode": Cheats, "operator": Cheats, "collected": Cheats, "overwritten": Wrong} {
 		t.Run(name, func(t *testing.T) {
 			if rep, _ := inFolder(t, "evasive_inspect.py", name); rep.Verdict != want {
 				t.Errorf("%s: %s, want %s: %v", name, rep.Verdict, want, rep.Reasons)
@@ -97,6 +97,18 @@ func TestNothingNamesTheJudge(t *testing.T) {
 	t.Setenv("PYTHONFAULTHANDLER", "")
 	if rep, _ := inFolder(t, "looks_around.py", "fine"); rep.Verdict != Right {
 		t.Errorf("%s: %v, refused %v", rep.Verdict, rep.Reasons, rep.Refused)
+	}
+}
+
+// TestMarks: what is right only where its process looks as one that is judged cheats, as does what
+// ends that before its end.
+func TestMarks(t *testing.T) {
+	for name, want := range map[string]Word{"wrong": Wrong, "settings": Cheats, "modules": Cheats, "leaves": Cheats, "cleans": Wrong} {
+		t.Run(name, func(t *testing.T) {
+			if rep, _ := inFolder(t, "behaves.py", name); rep.Verdict != want {
+				t.Errorf("%s: %s, want %s: %v", name, rep.Verdict, want, rep.Reasons)
+			}
+		})
 	}
 }
 

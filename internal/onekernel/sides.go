@@ -36,7 +36,7 @@ func (s *Session) shape(ctx context.Context, c *Case) (*backend.Outcome, error) 
 func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*backend.Outcome, observed, error) {
 	var seen observed
 	told := map[string]any{
-		"guard": s.guard(c), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": c.Index%2 == 0 || c.Index < 4, "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
+		"guard": s.guard(c), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": s.recording(c), "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
 		"cotangents": c.Cotangents, "work": s.allowance(c), "threads": !c.single && c.many(),
 	}
 	if s.told.Destination {

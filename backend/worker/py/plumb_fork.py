@@ -15,6 +15,7 @@ import ctypes
 import faulthandler
 import fcntl
 import gc
+import importlib
 import importlib.util
 import json
 import os
@@ -39,18 +40,35 @@ def prepare():
 
     if os.environ.get("PLUMB_FORK_KERNELS"):
         import plumb_forms
+        import plumb_opinfo
+        import plumb_problems
         import plumb_room
         import plumb_sandbox
+        import plumb_tasks
+        import plumb_threads
+        import plumb_timing
+        import plumb_tritonptx
         import plumb_watch
 
         if importlib.util.find_spec("triton"):
             import triton.language
+        backward()
         plumb_sandbox.entitle(os.path.basename(sys.executable))
         plumb_watch.warm()
         if os.environ.get("PLUMB_FORK_OPERATORS"):
             compiler()
     gc.collect()
     gc.freeze()
+
+
+def backward():
+    """Imports what PyTorch does at its first backward pass, of half a second in a recent one."""
+    from torch.autograd import _make_grads
+
+    for name in _make_grads.__code__.co_names:
+        if name.startswith("torch."):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
 
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "building")

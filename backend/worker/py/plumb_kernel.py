@@ -5,6 +5,7 @@ kernel is watched while it runs (plumb_watch.py) and its arguments lie in memory
 their own (plumb_room.py); in the role "reference" it is traced for error bounds.
 """
 
+import atexit
 import contextlib
 import json
 import math
@@ -31,8 +32,10 @@ from plumb_watch import Watch, follow, mentions, recorded, threads_of, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
+SEED = 42  # that many a harness sets
 EXAMPLES = 1 << 16  # elements of an example whose range is told
 COMPILERS = (b"numba", b"jax", b"triton", b"torch.compile", b"dynamo", b"helion", b"tilelang", b"taichi", b"cupy", b"jit")  # at work in a first call, or slow interpreters
+ASKING = (b"environ", b"getenv", b"sys.", b"import sys", b"modules", b"argv", b"__main__", b"faulthandler", b"dispatch_mode", b"initial_seed")
 MARKS = (b"interpret", b"INTERPRET", b"environ", b"getenv")  # in what may tell Triton's interpreter from a GPU
 REPEATED = ("function", "operator", "library")  # forms that keep no state
 BETWEEN = 3  # calls before whose backward pass another call is made
@@ -74,6 +77,10 @@ class Trial(plumb_torch.Run):
         self.leaves = [x for x, entry in zip(self.env, self.case["inputs"]) if entry[4]]
 
 
+def marks(told):
+    return told["marks"] if told else ""
+
+
 class Subject:
     """The kernel, loaded when it is first asked for: what it prints or raises then is its own."""
 
@@ -100,11 +107,14 @@ class Subject:
             try:
                 if ON_TRIAL:
                     self.watch.layer = plumb_forms.layer(self.files, self.watch)
-                    if told and told["unmarked"] and self.watch.layer:
+                    if marks(told) == "compiled" and self.watch.layer:
                         plumb_triton.unmark()
                 before = self.watch.imports()
                 if ON_TRIAL:
                     plumb_sandbox.unnamed(self.files, self.watch.judges)
+                    if marks(told) == "all of them":
+                        plumb_sandbox.named()
+                        torch.manual_seed(SEED)
                 self.kernel = plumb_forms.load(SPEC)
                 if ON_TRIAL:
                     tell_faults(self.room)
@@ -117,9 +127,12 @@ class Subject:
             self.watch.imported(before)
         try:
             return dict(self.kernel.describe(), evidence=self.watch.take(), compiles=any(mentions(self.watch.file, word) or word.decode() in sys.modules for word in COMPILERS),
-                        marks=bool(self.watch.layer) and any(mentions(file, word) for file in self.files for word in MARKS))
+                        marks=bool(self.watch.layer) and self.mentions(MARKS), asks=self.mentions(ASKING), ends=self.mentions((b"atexit",)))
         except Exception as e:  # what it is asked to be, such as a ModelNew, is not there
             return {"error": self.watch.told(e)}
+
+    def mentions(self, words):
+        return any(mentions(file, word) for file in self.files for word in words)
 
     def seal(self, told):
         """Takes what a call need not have."""
@@ -154,7 +167,12 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later(), "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "threads": self.threads.many and bool(self.threads.runtimes), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+        return {"evidence": self.watch.later() if ON_TRIAL else [], "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "threads": self.threads.many and bool(self.threads.runtimes), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+
+    def finish(self, _):
+        """Does what the kernel has left to the end of its process, and tells whether that is there yet."""
+        atexit._run_exitfuncs()
+        return {}
 
     def record(self, told):
         self.recording = told
@@ -403,7 +421,7 @@ def example(dtype, shape):
 
 
 subject = Subject()
-REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "record", "launched", "forget", "compile", "trace", "time", "opcheck"}
+REQUESTS = {"describe", "seal", "shape", "prepare", "observe", "record", "finish", "launched", "forget", "compile", "trace", "time", "opcheck"}
 
 
 class Kernel(plumb_modes.PyTorch):

@@ -62,6 +62,7 @@ class Held:
 class Room:
     def __init__(self):
         self.regions, self.guard, self.reuse, self.held, self.names = {}, "", False, {}, {}
+        self.placed = {}  # the last tensor of each argument
 
     def prepare(self, guard, reuse, names=()):
         self.guard, self.reuse, self.held, self.names = guard, reuse, {}, dict(enumerate(names))
@@ -93,6 +94,8 @@ class Room:
         at = region.start + (region.size - size if self.guard == "end" else 0)
         memset(region.start, CANARY[0], region.size)  # NaN, in what is no element too
         self.held[k] = Held(self.names.get(k, "its result"), region, at, size)
+        if self.reuse and self.again(k, x, at):
+            return self.placed[k]
         flat = frombuffer(region.buffer(at, size), dtype=x.dtype, count=n)
         placed = flat.as_strided_(x.shape, x.stride())
         if x.is_contiguous():
@@ -100,7 +103,19 @@ class Room:
         else:
             with torch.no_grad():
                 scatter(placed, x)
+        self.placed[k] = placed
         return placed
+
+    def again(self, k, x, at):
+        """Gives the last tensor of argument k new values, as who writes to it does: a kernel that knows its arguments
+        again by what object they are takes them for the same. False where it is another tensor."""
+        old = self.placed.get(k)
+        if old is None or type(old) is not torch.Tensor or (old.shape, old.stride(), old.dtype, old.data_ptr()) != (x.shape, x.stride(), x.dtype, at) or not x.is_contiguous() or not old.is_leaf or old._backward_hooks:
+            return False
+        old.requires_grad_(False)
+        old.grad = None
+        old.copy_(x)
+        return True
 
     def region(self, k, size):
         kept = self.regions.setdefault(k, [])

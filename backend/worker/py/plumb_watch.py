@@ -9,6 +9,7 @@ import ctypes
 import datetime
 import functools
 import gc
+import operator
 import os
 import random
 import sys
@@ -52,6 +53,7 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 STANDARD = os.path.dirname(os.__file__)  # of Python's own library
 PACKAGES = ("site-packages", "dist-packages")
 SAFE = {os.path.join(STANDARD, name) for name in ("ctypes/__init__.py", "linecache.py", "inspect.py", "traceback.py", "warnings.py")}  # which a kernel may call
+TRACEBACK = os.path.join(STANDARD, "traceback.py")
 OF_TORCH = os.path.dirname(torch.__file__)
 PATCHED = {"builtins": builtins, "time": time, "gc": gc, "random": random, "sys": sys, "os": os, "threading": threading, "torch": torch,
            "torch.nn.functional": torch.nn.functional, "torch.Tensor": Tensor, "torch.testing": torch.testing, "torch.cuda": torch.cuda,
@@ -248,6 +250,7 @@ class Watch:
         library = torch.library.Library
         library.impl = self.registering(library.impl)
         self.known, self.made, self.places = functions(), set(), {}
+        self.there = []  # what modules had when they were looked at last
         sys.addaudithook(self.audit)
 
     def note(self, kind, text):
@@ -271,7 +274,7 @@ class Watch:
         if not self.on or not (opened or framed or beneath or event in SPYING):
             return
         self.on = False  # looking at frames is an event too
-        if self.by_kernel(opened):
+        if not (framed and formats(getframe(1))) and self.by_kernel(opened):
             self.note("spies", "opens %s" % args[0] if opened else "looks at its callers' frames" if framed else "calls libc's %s" % args[1] if beneath else SPYING[event])
         self.on = True
 
@@ -334,6 +337,14 @@ class Watch:
         self.patches("when it was imported")
 
     def patches(self, when):
+        held = [list(vars(owner).values()) for owner in (*PATCHED.values(), *self.looked()[:-1])]
+        if len(held) != len(self.there) or not all(len(a) == len(b) and all(map(operator.is_, a, b)) for a, b in zip(held, self.there)):
+            self.replaced(when)
+            self.there = held
+        self.watched(when)
+
+    def replaced(self, when):
+        """Looks at what is another function than before, or a new one."""
         now = functions()
         for name, f in self.known.items():
             if now.get(name) is not f and not installed(now.get(name)):
@@ -342,10 +353,16 @@ class Watch:
             if name.startswith("torch.Tensor.") and hasattr(INHERITED, name[13:]) and not installed(now[name]):
                 self.note("patches", "replaces %s %s" % (name, when))
         self.known = now
-        for owner in self.looked():
-            for k, f in list(vars(owner).items()):
-                if type(f) is FUNCTION and f not in self.made and self.wrote(f.__code__):
-                    Watch.note(self, "patches", "replaces %s.%s %s" % (getattr(owner, "__name__", "the judge"), k, when))
+        for owner in self.looked()[:-1]:
+            self.owned(owner, when)
+
+    def owned(self, owner, when):
+        for k, f in list(vars(owner).items()):
+            if type(f) is FUNCTION and f not in self.made and self.wrote(f.__code__):
+                Watch.note(self, "patches", "replaces %s.%s %s" % (getattr(owner, "__name__", "the judge"), k, when))
+
+    def watched(self, when):
+        self.owned(self, when)
         for m in modes():
             if any(type(f) is FUNCTION and self.wrote(f.__code__) for c in type(m).__mro__ for f in vars(c).values()):
                 self.note("patches", "leaves a mode of its own that alters what PyTorch's functions do: %s" % type(m).__name__)
@@ -524,6 +541,11 @@ def beyond(frame):
     while frame is not None and frame.f_code.co_filename.startswith((STANDARD, "<frozen")) and not any(p in frame.f_code.co_filename for p in PACKAGES):
         frame = frame.f_back
     return frame
+
+
+def formats(frame):
+    """Tells whether traceback writes its own text: a kernel gets no frame of it."""
+    return all(f is not None and f.f_code.co_filename == TRACEBACK for f in (frame, frame.f_back))
 
 
 def peeks(path):

@@ -6,6 +6,7 @@ import glob
 import inspect
 import os
 import pathlib
+import traceback
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -17,6 +18,22 @@ def fine(input):
 
 def frames(input):
     inspect.getouterframes(inspect.currentframe())
+    return fine(input)
+
+
+def written(input):
+    try:
+        raise ValueError
+    except ValueError:
+        traceback.format_exc()
+    return fine(input)
+
+
+def walked(input):
+    try:
+        raise ValueError
+    except ValueError as e:
+        list(traceback.walk_tb(e.__traceback__))
     return fine(input)
 
 
