@@ -263,7 +263,10 @@ func (p *problem) less(sizes map[string]int, focus string, elements int) []map[s
 		if n <= smallSize { // a batch need not be a multiple
 			bound = max(n*most/elements, 1)
 		}
-		if p.given[name] <= smallSize || bound >= n || p.session.maker.within(choice.New(0), name, bound) != bound {
+		if p.given[name] <= smallSize { // one that was made larger stays larger than given
+			bound = max(n*most/elements, p.given[name]+1)
+		}
+		if bound >= n || p.session.maker.within(choice.New(0), name, bound) != bound {
 			continue
 		}
 		if n%2 == 1 && u == 1 {

@@ -53,6 +53,10 @@ func TestModelsThatComputeMuch(t *testing.T) {
 	if got := fmt.Sprint(wide.less(map[string]int{"batch": 16, "channels": 16}, "", 4*mostOfProblem)); got != "[map[batch:4 channels:16]]" {
 		t.Errorf("a batch that is small: %s", got)
 	}
+	strided := &problem{given: map[string]int{"depth": 8, "stride": 2}, session: wide.session}
+	if got := fmt.Sprint(strided.less(map[string]int{"depth": 8, "stride": 16}, "stride", 88*mostOfProblem)); got != "[map[depth:8 stride:3]]" {
+		t.Errorf("a small size that was made larger: %s", got)
+	}
 	p.given["depth"], drawn["depth"], p.ties = 96, 48, tiesTold
 	if got := p.less(drawn, "", 2*mostOfProblem)[1]; got["depth"] != 24 || got["width"] != 24 {
 		t.Errorf("sizes that hang together: %v", got)
