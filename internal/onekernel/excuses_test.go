@@ -558,3 +558,27 @@ func TestLargestTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestDividesByNothing: a size of 0 that Python's numbers divide by is no limit where the reference
+// has no number.
+func TestDividesByNothing(t *testing.T) {
+	for _, of := range []struct {
+		class string
+		size  int
+		ref   *tensor.Tensor
+		want  bool
+	}{
+		{"ZeroDivisionError", 0, vector(), true},
+		{"ZeroDivisionError", 0, vector(nan), true},
+		{"ZeroDivisionError", 0, vector(0), false},
+		{"ZeroDivisionError", 1, vector(), false},
+		{"RuntimeError", 0, vector(), false},
+	} {
+		r := misalignedBy(compare.Distance, 1, backend.PartValue, Usual, vector(1), of.ref, of.ref)
+		r.kernel = &backend.Outcome{Status: backend.Raised, Class: of.class}
+		r.sig, r.Sizes = &Signature{}, map[string]int{"D": of.size}
+		if got := r.dividesByNothing(); got != of.want {
+			t.Errorf("%v: %v", of, got)
+		}
+	}
+}

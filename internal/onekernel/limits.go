@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"plumb/backend"
+	"plumb/internal/judge/compare"
+	"plumb/tensor"
 )
 
 // promising are the flags that state what a kernel takes where it refuses no other call, ""
@@ -37,6 +39,19 @@ func (s *Session) promising() string {
 	}
 	slices.Sort(flags)
 	return strings.Join(flags, " ")
+}
+
+// dividesByNothing reports whether a kernel refuses a call for a size of 0 that it divides by, as
+// Python's numbers do (D ** -0.5), where the reference has no number either: tensors give NaN there.
+func (r *result) dividesByNothing() bool {
+	return r.kernel.Status == backend.Raised && r.kernel.Class == "ZeroDivisionError" && r.smallest() == 0 && !anywhere(r.ref, func(t *tensor.Tensor) bool {
+		for i := range t.Len() {
+			if compare.Finite(t.At(i)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // answered are the dtypes in which a kernel is right in some case.

@@ -642,7 +642,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	case plain:
 		return s.one(ctx, c)
 	}
-	beyond := r.ref.Status != backend.OK
+	beyond := r.ref.Status != backend.OK || r.dividesByNothing()
 	if p, ok := s.maker.form.(*problem); ok {
 		if beyond {
 			if inOrder, err := p.order(ctx, c); err != nil {

@@ -119,6 +119,13 @@ type Arg struct {
 	State   bool // a parameter or buffer of a problem's model
 }
 
+// buffer reports whether an argument is a buffer of a problem's model.
+func (sig *Signature) buffer(name string) bool {
+	return slices.ContainsFunc(sig.Args, func(a Arg) bool {
+		return a.Name == name && a.State && len(a.Inputs) == 1 && sig.Inputs[a.Inputs[0]].NoGrad
+	})
+}
+
 // Signature says which arguments both functions take, and their sizes.
 type Signature struct {
 	Inputs []Input

@@ -186,3 +186,17 @@ func FuzzSignature(f *testing.F) {
 		}
 	})
 }
+
+// TestBuffers: what a model may change is told from its parameters and its inputs.
+func TestBuffers(t *testing.T) {
+	sig := &Signature{}
+	for _, in := range []Input{{Name: "x0", NoGrad: true}, {Name: "p0"}, {Name: "p1", NoGrad: true}} {
+		sig.add(in)
+		sig.Args[len(sig.Args)-1].State = in.Name != "x0"
+	}
+	for name, want := range map[string]bool{"x0": false, "p0": false, "p1": true, "y": false} {
+		if sig.buffer(name) != want {
+			t.Errorf("%s: want %v", name, want)
+		}
+	}
+}
