@@ -36,6 +36,7 @@ type repro struct {
 	Triton, CUDA, Load    bool
 	Device                bool // it may compute on a GPU
 	Problem               bool
+	Named                 bool   // the parts of a result have names
 	Guard                 string // "end" or "start": on which side of the arguments a page cannot be read
 	Stored                bool
 	Reference, Sizes      string // of a problem
@@ -103,6 +104,7 @@ func (f *repro) traits() {
 	f.Triton, f.CUDA = bytes.Contains(source, []byte("triton")) || f.r.seen.Launches > 0, bytes.Contains(source, []byte("cuda"))
 	f.Load = strings.HasSuffix(c.File, ".py")
 	f.Problem = c.Form == "problem"
+	f.Named = namesParts(&f.r.ref.Values[0])
 	for _, p := range f.r.problems {
 		switch {
 		case words[p.Kind] == Unsafe:
@@ -512,7 +514,11 @@ func (f *repro) placed(w *verdict.Where) (int, bool) {
 		if len(w.Path) > 1 || w.Name != resultName {
 			return 0, false
 		}
-		return append(slices.Clone(w.Path), 0)[0], true
+		at := append(slices.Clone(w.Path), 0)[0]
+		if f.Named {
+			at--
+		}
+		return at, true
 	case backend.PartGrad, backend.PartSecondGrad:
 		at := len(leaves(f.r.ref.Values[0]))
 		if w.Part == backend.PartSecondGrad {
@@ -528,6 +534,15 @@ func (f *repro) placed(w *verdict.Where) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// namesParts reports whether a result is a dict, which comes as the names and then the parts.
+func namesParts(v *backend.Value) bool {
+	if len(v.Tuple) == 0 {
+		return false
+	}
+	_, named := v.Tuple[0].Plain.(string)
+	return named
 }
 
 // differentiated is how many arguments have a gradient.

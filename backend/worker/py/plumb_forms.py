@@ -103,6 +103,21 @@ class Finder:
         return importlib.util.spec_from_file_location(name, found.origin, loader=Moving(name, found.origin), submodule_search_locations=found.submodule_search_locations)
 
 
+def listed(v):
+    """Returns a result as a tuple where it names its parts: the names, then the parts in their order."""
+    if isinstance(v, torch.Tensor):
+        return v
+    if not isinstance(v, dict) and any(isinstance(e, torch.Tensor) for e in getattr(v, "__dict__", {}).values()):
+        v = vars(v)  # of a dataclass, or a namespace
+    if isinstance(v, dict):
+        names = sorted(v, key=str)
+        return (", ".join(map(str, names)), *(listed(v[n]) for n in names))
+    if isinstance(v, (list, tuple)):
+        parts = [listed(e) for e in v]
+        return v if all(p is e for p, e in zip(parts, v)) else tuple(parts)
+    return v
+
+
 def load(spec):
     if spec["form"] == "operator":
         sys.meta_path.insert(0, Finder(places(spec)))

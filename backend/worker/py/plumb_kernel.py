@@ -235,22 +235,22 @@ class Subject:
 
     def call(self, *args, **kwargs):
         if self.timed is not None:
-            return self.timing.results[self.timed]
+            return plumb_forms.listed(self.timing.results[self.timed])
         self.again()
         args, kwargs = self.kernel.bind(args, kwargs)
         self.timing.hold(self.kernel, args, kwargs)
         if ON_TRIAL:
             self.last = args, kwargs
             try:
-                return self.watch.call(self.kernel, args, kwargs, self.threads.of(self.kernel))
+                return plumb_forms.listed(self.watch.call(self.kernel, args, kwargs, self.threads.of(self.kernel)))
             finally:
                 for text in self.room.spilt():
                     self.watch.note("memory", text)
         if not self.recording:
-            return self.kernel(*args, **kwargs)
+            return plumb_forms.listed(self.kernel(*args, **kwargs))
         v, self.watch.operators, self.watch.elements = recorded(lambda: self.kernel(*args, **kwargs))
         self.watch.lends(v, args, kwargs)
-        return v
+        return plumb_forms.listed(v)
 
     def call_between(self):
         """Calls a function with other values before the backward pass of a call, as two layers of one network
@@ -274,13 +274,14 @@ class Subject:
         args, kwargs = self.kernel.bind(given, kwargs)
         try:
             with indexed(), Traced(text):
-                v = self.kernel(*args, **kwargs)
+                v = plumb_forms.listed(self.kernel(*args, **kwargs))
         except (Left, Unsupported) as e:
             return {"error": str(e)}
         except Exception as e:
             return {"error": self.watch.told(e)}
-        results = [text.known[id(r)][1] for r in flat(v) if id(r) in text.known]
-        if len(results) != len(flat(v)):
+        parts = [r for r in flat(v) if not isinstance(r, str)]
+        results = [text.known[id(r)][1] for r in parts if id(r) in text.known]
+        if len(results) != len(parts):
             return {"error": "a result that no traced call gives"}
         return {"program": text.head + "".join(text.inputs + text.lines), "results": results}
 
