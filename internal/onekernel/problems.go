@@ -18,12 +18,13 @@ import (
 // problem draws the cases of a file in KernelBench's form: its module-level sizes are
 // given other values, from which its own code makes the inputs and the model.
 type problem struct {
-	session *Session
-	given   map[string]int
-	told    *modelOf // by the reference, of the model that it holds
-	held    string   // which that is
-	kernel  string   // which the kernel's process holds
-	random  bool     // in training: it is compared in eval alone
+	session  *Session
+	given    map[string]int
+	told     *modelOf // by the reference, of the model that it holds
+	held     string   // which that is
+	kernel   string   // which the kernel's process holds
+	random   bool     // in training: it is compared in eval alone, but for its buffers
+	training bool     // it is held in training all the same
 	// ties counts the cases that the reference takes where sizes given as equal are equal alone.
 	ties int
 	// orders are pairs of sizes of which the first may not be larger than the second: the reference
@@ -390,7 +391,7 @@ func (p *problem) model(ctx context.Context, c *Case) (*modelOf, error) {
 	if told.Random && c.eval {
 		return nil, &errNothing{"the reference draws random numbers in eval too: no two of its calls are equal"}
 	}
-	if told.Random {
+	if told.Random && !p.training {
 		p.random, c.eval = true, true
 		return p.model(ctx, c)
 	}
