@@ -234,9 +234,7 @@ class ONNX(Parts, plumb_subject.Adapter):
 
     def reduced(self, t, reduction):
         self.check(t, reduction in ("none", "mean", "sum"))
-        if reduction == "mean":
-            return self.op("ReduceMean", self.filled(t, None), keepdims=0)
-        return t if reduction == "none" else self.op("ReduceSum", t, keepdims=0)
+        return t if reduction == "none" else self.op("ReduceSum", t, keepdims=0) if reduction == "sum" else self.op("ReduceMean", self.filled(t, None), keepdims=0)
 
     def reshape(self, t, shape):
         """Reshapes; ONNX would read a size of 0 as the input's, OpenVINO a constant without elements as a number."""
