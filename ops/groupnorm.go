@@ -269,12 +269,21 @@ func channelShape(x op.Value) []int {
 // affineChannels multiplies by weight and adds bias, where they are given.
 func affineChannels(b op.Builder, a op.Args, x op.Value) op.Value {
 	if w := a.Value(arg.Weight); w != nil {
-		x = b.Mul(x, b.Reshape(w, channelShape(x)))
+		x = b.Mul(x, ofChannels(b, w, x))
 	}
 	if v := a.Value(arg.Bias); v != nil {
-		x = b.Add(x, b.Reshape(v, channelShape(x)))
+		x = b.Add(x, ofChannels(b, v, x))
 	}
 	return x
+}
+
+// ofChannels is a weight or a bias in the shape of the channels of x: of no channels
+// PyTorch takes one of any size, whose gradient is 0.
+func ofChannels(b op.Builder, v, x op.Value) op.Value {
+	if n := tensor.NumElements(v.Shape()); n > 0 && x.Shape()[1] == 0 {
+		v = b.Op("narrow", b.Reshape(v, []int{n}), 0, 0, 0)
+	}
+	return b.Reshape(v, channelShape(x))
 }
 
 // sampleAffine draws a weight and a bias, or nil for either, and ends with eps.

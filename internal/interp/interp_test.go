@@ -192,3 +192,12 @@ func TestEmptyViewsAreViews(t *testing.T) {
 		t.Errorf("%s %s: gradient %v, want 0", out.Status, out.Message, g)
 	}
 }
+
+// TestWeightsOfNoChannels: a weight of any size is taken where there are no channels, and
+// its gradient is 0, as in PyTorch.
+func TestWeightsOfNoChannels(t *testing.T) {
+	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2, 0, 3), torch.float32, [], requires_grad=True)\nw = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\ny = torch.nn.functional.instance_norm(x, weight=w)\ny.backward()")))
+	if g := out.Grad("w"); out.Status != backend.OK || g == nil || g.Len() != 2 || g.Float(0) != 0 || g.Float(1) != 0 {
+		t.Errorf("%s %s: gradient %v, want 0, 0", out.Status, out.Message, g)
+	}
+}
