@@ -108,6 +108,10 @@ accepts(lambda: F.triplet_margin_loss(x, x, x, margin=0.0))`),
 	refusals("torch <2.9", "group_norm", illegal,
 		"a tensor of less than two dimensions is an IndexError, later a RuntimeError",
 		`type(raised(lambda: F.group_norm(torch.ones(1), 1))) is IndexError`),
+	ending(backend.Raised, refusals("torch >=2.15", "rnn_tanh_cell rnn_relu_cell gru_cell lstm_cell", otherRows,
+		"weights whose rows are not those of the gates' hidden features are refused, before multiplied as they are",
+		`hx = torch.zeros(2, 1)
+raises(lambda: torch.TARGET(hx, [hx, hx] if "TARGET" == "lstm_cell" else hx, torch.zeros({"gru_cell": 3, "lstm_cell": 4}.get("TARGET", 1), 1), torch.zeros(0, 1)), "RuntimeError", "first dim")`)),
 	refusals("torch <2.9", "hardtanh", boundsExchanged,
 		"a min_val above max_val is taken, later refused", `accepts(lambda: F.hardtanh(torch.ones(1), 0.5, -0.5))`),
 	ending(backend.OK, refusals("torch <2.15", "group_norm", emptyInput,
@@ -456,4 +460,24 @@ func numberForOther(p *program.Program) bool {
 		}
 		return false
 	})
+}
+
+// otherRows reports a cell one of whose weights has not a row for each hidden feature of
+// each gate.
+func otherRows(p *program.Program) bool {
+	c := &p.Calls[0]
+	shape := func(at int, name string) []int {
+		ref, _ := argumentOf(c, at, name).(program.Ref)
+		if i := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(ref) }); i >= 0 {
+			return p.Inputs[i].Shape
+		}
+		return nil
+	}
+	in, hidden := shape(2, "w_ih"), shape(3, "w_hh")
+	gates := map[string]int{"torch.gru_cell": 3, "torch.lstm_cell": 4}[c.Target]
+	if len(in) != 2 || len(hidden) != 2 {
+		return false
+	}
+	rows := max(gates, 1) * hidden[1]
+	return in[0] != rows || hidden[0] != rows
 }
