@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"errors"
+	"slices"
 	"math"
 	"testing"
 
@@ -187,5 +188,23 @@ func TestNormalRefusesANaNDeviation(t *testing.T) {
 	var refused *op.Error
 	if _, err := call.Execute(); !errors.As(err, &refused) {
 		t.Errorf("normal with a deviation of NaN: %v, want a rejection", err)
+	}
+}
+
+// TestEntriesOfNothing: where the entries of a dimension have no elements, PyTorch writes to
+// any of them.
+func TestEntriesOfNothing(t *testing.T) {
+	for _, shape := range [][]int{{2, 0}, {0, 0}} {
+		index := tensor.New(tensor.I64, 1)
+		index.SetInt(0, 5)
+		for id, last := range map[string]any{"index_copy": tensor.New(tensor.F32, 1, 0), "index_fill": 1.0} {
+			call, err := ops.Table().ResolveID(id, []any{tensor.New(tensor.F32, shape...), 0, index, last}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := call.Execute(); err != nil || !slices.Equal(out[0].Shape(), shape) {
+				t.Errorf("%s of %v: %v", id, shape, err)
+			}
+		}
 	}
 }

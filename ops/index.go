@@ -160,11 +160,20 @@ func sampleIndexAdd(s *op.Sampler) []any {
 
 func runIndexCopy(c *op.Run) error {
 	c.Out[0].CopyFrom(c.Tensor(arg.Input))
+	if holdNothing(c.Out[0], dimOf(c.Args)) {
+		return nil
+	}
 	s, err := chosenEntries(c.Out[0], dimOf(c.Args), c.Tensor(arg.Index))
 	if err == nil {
 		s.Put(reshapedTo(c.Tensor(arg.Source), s.View.Shape()))
 	}
 	return err
+}
+
+// holdNothing reports whether the entries of a dimension have no elements: PyTorch does not
+// look at the indices of entries to write then.
+func holdNothing(t *tensor.Tensor, dim int) bool {
+	return t.Dim() > 1 && tensor.NumElements(reducedShape(t.Shape(), []int{dim}, false)) == 0
 }
 
 func indexCopyGrad(g *op.Grad) {
@@ -180,6 +189,9 @@ func inferIndexFill(a op.Args) ([]op.Meta, error) {
 func runIndexFill(c *op.Run) error {
 	out := c.Out[0]
 	out.CopyFrom(c.Tensor(arg.Input))
+	if holdNothing(out, dimOf(c.Args)) {
+		return nil
+	}
 	if sizeAlong(out, dimOf(c.Args)) == 0 && c.Tensor(arg.Index).Len() > 0 {
 		return op.RuntimeError("argument 'index' names entries of dimension %d, which is empty", dimOf(c.Args))
 	}

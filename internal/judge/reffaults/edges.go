@@ -15,7 +15,7 @@ import (
 
 // edgeFaults are the faults at infinities, NaN and overflow, and in memory
 // that is not contiguous.
-var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, foldedScales, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, lowestQuotients, distancesOfNone, []verdict.KnownFault{{
+var edgeFaults = slices.Concat(stayingGradients, fixedViews, planarPools, expandedMedians, outOfWidth, noInverse, skippedPadding, ctcTargets, hugeSquares, foldedScales, nanSlopes, inversePoles, mixedBranches, infiniteMeans, singleVariances, steppedWeights, nanSigns, lowestQuotients, distancesOfNone, masksOfNothing, []verdict.KnownFault{{
 	Reference: "torch",
 	Target:    "logcumsumexp",
 	Kinds:     grads,
@@ -534,6 +534,22 @@ var distancesOfNone = []verdict.KnownFault{{
 	},
 	Reason: "the gradient of the distances between no points ends the process",
 	Proof:  "x = torch.zeros(0, 3, requires_grad=True)\ndies(lambda: torch.pdist(x).sum().backward())",
+}}
+
+// masksOfNothing are gradients of the mask of an attention without elements.
+var masksOfNothing = []verdict.KnownFault{{
+	Reference: "torch >=2.15",
+	Target:    "scaled_dot_product_attention",
+	Kinds:     []verdict.Kind{verdict.Kind(compare.Structure)},
+	When: func(p *program.Program) bool {
+		return len(p.Calls) == 1 && slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return isOperand(&p.Calls[0], 3, "attn_mask", in.Name) && in.RequiresGrad }) &&
+			slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return slices.Contains(in.Shape, 0) })
+	},
+	Reason: "the gradient of a mask does not arrive where there are no queries or keys; it is 0",
+	Proof: `m = torch.tensor(0., requires_grad=True)
+v = torch.ones(2, 4, 3, requires_grad=True)
+F.scaled_dot_product_attention(torch.ones(2, 0, 3), torch.ones(2, 4, 3), v, attn_mask=m).sum().backward()
+m.grad is None`,
 }}
 
 // blankTarget reports integers one of which is the label of blanks.
