@@ -2,8 +2,8 @@ package ops_test
 
 import (
 	"errors"
-	"slices"
 	"math"
+	"slices"
 	"testing"
 
 	"plumb/internal/eager"
