@@ -64,8 +64,12 @@ func (s *Session) buffers(ctx context.Context, r *result) (*result, error) {
 	if err != nil || second.Status != backend.OK {
 		return nil, err
 	}
-	if now.kernel, now.seen, err = s.tryKernel(ctx, &c, job); err != nil || now.kernel.Status != backend.OK {
+	if now.kernel, now.seen, err = s.tryKernel(ctx, &c, job); err != nil {
 		return nil, err
+	}
+	if now.kernel.Status != backend.OK {
+		s.note("in training, which was not judged, it ends with " + firstLine(now.kernel.Message))
+		return nil, nil
 	}
 	again := c
 	again.Key ^= 1 << 40 // its seed

@@ -272,29 +272,27 @@ var hugeSquares = eachCall(map[string]string{
 
 // foldedScales are normalisations by a weight that is infinite. Their weight is an argument
 // at the given place.
-var foldedScales = slices.Concat(
-	foldedScale("group_norm", 2, "functional.group_norm(x, 1, w)"),
-	foldedScale("batch_norm", 3, "functional.batch_norm(x, None, None, w, training=True)"),
-	foldedScale("instance_norm", 3, "functional.instance_norm(x, weight=w)"),
-)
+var foldedScales = []verdict.KnownFault{
+	foldedScale("group_norm", 2, "F.group_norm(x, 1, w)"),
+	foldedScale("batch_norm", 3, "F.batch_norm(x, None, None, w, training=True)"),
+	foldedScale("instance_norm", 3, "F.instance_norm(x, weight=w)"),
+}
 
-func foldedScale(target string, at int, call string) []verdict.KnownFault {
-	return eachCall(map[string]string{target: call}, func(target, call string) verdict.KnownFault {
-		return verdict.KnownFault{
-			Reference: "torch",
-			Target:    target,
-			Kinds:     values,
-			Shows:     cmplx.IsNaN,
-			Gives:     cmplx.IsInf,
-			When: func(p *program.Program) bool {
-				return len(p.Calls) == 1 && slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
-					return isOperand(&p.Calls[0], at, "weight", in.Name) && hasElement(&in, func(v float64) bool { return math.IsInf(v, 0) })
-				})
-			},
-			Reason: "mean and variance are folded into the weight, an infinite one: infinity less infinity is NaN where (input - mean) times it is infinite",
-			Proof:  "x = torch.tensor([[[1., 3.]]])\nw = torch.tensor([inf])\nsame(torch.nn." + call + ", [[[nan, nan]]])",
-		}
-	})
+func foldedScale(target string, at int, call string) verdict.KnownFault {
+	return verdict.KnownFault{
+		Reference: "torch",
+		Target:    target,
+		Kinds:     values,
+		Shows:     cmplx.IsNaN,
+		Gives:     cmplx.IsInf,
+		When: func(p *program.Program) bool {
+			return len(p.Calls) == 1 && slices.ContainsFunc(p.Inputs, func(in program.Input) bool {
+				return isOperand(&p.Calls[0], at, "weight", in.Name) && hasElement(&in, func(v float64) bool { return math.IsInf(v, 0) })
+			})
+		},
+		Reason: "mean and variance are folded into the weight, an infinite one: infinity less infinity is NaN where (input - mean) times it is infinite",
+		Proof:  "x = torch.tensor([[[1., 3.]]])\nw = torch.tensor([inf])\nsame(" + call + ", [[[nan, nan]]])",
+	}
 }
 
 // nanSlopes are activations by pieces whose gradient at NaN, and at a bound,
