@@ -120,6 +120,32 @@ func TestLibraryHasFunctionsOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestLibraryIsAskedByTheCasesName: a case of a function is judged by that function and by
+// no other that computes the same.
+func TestLibraryIsAskedByTheCasesName(t *testing.T) {
+	lib := toyLibrary(t)
+	config := save(t, "c.py", `diopi_configs = {
+    'copy': dict(name=['copy_'], interface=['torch.Tensor'], dtype=[np.float32, np.int32], tensor_para=dict(args=[dict(ins=['input'], shape=((3, 4),)), dict(ins=['other'], shape=((4,),))])),
+    'equal': dict(name=['equal'], interface=['torch'], dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input', 'other'], shape=((3, 4),))])),
+    'clip': dict(name=['clip_grad_norm_'], interface=['CustomizedTest'], para=dict(max_norm=[1.0], norm_type=[2.0], error_if_nonfinite=[True]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['tensors'], shape=((3, 4),), gen_num_range=[2, 4], gen_policy='gen_tensor_list')])),
+    'uniform': dict(name=['uniform'], no_output_ref=True, para=dict(start=[0], end=[2]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((40, 50),))])),
+    'pool': dict(name=['pool1d'], interface=['CustomizedTest'], para=dict(mode=['avg'], kernel_size=[3], stride=[2], padding=[1], count_include_pad=[False]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3, 9),))])),
+    'varlen': dict(name=['flash_attention_varlen'], interface=['CustomizedTest'], para=dict(p_dropout=[0], is_causal=[True], softmax_scale=[None], max_seqlen_q=[4], max_seqlen_kv=[4], cu_seqlens_q=[[0, 3, 7]], cu_seqlens_kv=[[0, 3, 7]]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['q', 'k', 'v'], shape=((7, 2, 4),))])),
+}`)
+	base := filepath.Join(t.TempDir(), "base")
+	if out, _, err := conformed(t, "gen", config, "--out", base, "--reference", "native"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for fault, finds := range map[string]int{"": 0, "copy": 2, "equal": 1, "clip": 1, "uniform": 1, "pool": 1, "varlen": 1} {
+		t.Setenv("FAULT", fault)
+		out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--json")
+		aligned, misaligned := strings.Count(out, `"verdict":"aligned"`), strings.Count(out, `"verdict":"misaligned"`)
+		if aligned != 7-finds || misaligned != finds {
+			t.Errorf("%s: %v: %d aligned, %d misaligned, want %d\n%s", fault, err, aligned, misaligned, finds, out)
+		}
+	}
+}
+
 // TestHangingLibraryInC ends a call that does not return.
 func TestHangingLibraryInC(t *testing.T) {
 	lib := toyLibrary(t)

@@ -30,6 +30,7 @@ type Backend struct {
 	tape    *interp.Interpreter // but those that have no gradient function
 	ctx     context.Context     // of the run
 	calls   int                 // of the library, in the run
+	seed    uint64              // of the run
 	tapes   bool                // the program of the run is differentiated
 	changes bool                // the program of the run may change a tensor in place
 	lacks   map[string]bool     // functions that the library was found not to have
@@ -72,7 +73,7 @@ func (b *Backend) steps(ops *op.Table, gradient bool) (*op.Table, error) {
 		if rule := d.Grad; rule != nil {
 			d.Grad = func(g *op.Grad) { b.within(func() { rule(g) }) }
 		}
-		if table.forward[d.ID()] == nil {
+		if table.forward[d.ID()] == nil && table.inPlace[d.ID()] == nil {
 			continue
 		}
 		differentiates := table.backward[d.ID()] != nil
@@ -129,7 +130,7 @@ func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, 
 }
 
 func (b *Backend) run(ctx context.Context, job *backend.Job) *backend.Outcome {
-	b.ctx, b.calls, b.ended, b.inRule, b.saved = ctx, 0, nil, false, map[*tensor.Tensor][]*tensor.Tensor{}
+	b.ctx, b.calls, b.seed, b.ended, b.inRule, b.saved = ctx, 0, job.Program.Seed, nil, false, map[*tensor.Tensor][]*tensor.Tensor{}
 	b.changes, b.lacked = job.Program.ChangesAfter(-1), ""
 	in := b.forward
 	if b.tapes = job.Program.Differentiates(); b.tapes {
@@ -173,14 +174,15 @@ func (b *Backend) unsupported(err error) error {
 // changes tensors in place: what a function of the interface gives has memory of its own.
 func (b *Backend) compute(call *op.Call) ([]*tensor.Tensor, error) {
 	id := call.Def.ID()
-	bind := &binding{args: call.Args, inPlace: call.Stores, tapes: b.tapes}
 	entries := table.forward[id]
-	if call.Stores {
+	stores := call.Stores || entries == nil
+	if stores {
 		entries = table.inPlace[id]
 	}
+	bind := &binding{args: call.Args, inPlace: stores, tapes: b.tapes}
 	host := slices.Contains(table.host, id)
 	switch {
-	case host && (entries == nil || b.inRule || b.changes):
+	case host && (entries == nil || b.inRule || b.changes && !call.Stores):
 		return call.Execute()
 	case entries == nil:
 		return nil, b.unsupported(gapf("%s: no function of the interface computes it", id))
@@ -301,6 +303,7 @@ func (b *Backend) call(p *program.Program, bind *binding) ([]*tensor.Tensor, err
 	if b.lacks[function] {
 		return nil, gapf("%s", lacking(function))
 	}
+	p.Seed = b.seed + uint64(b.calls) // PyTorch's generator goes on from call to call
 	out, err := b.child.Run(b.ctx, &backend.Job{Program: p, Inputs: bind.tensors})
 	if err != nil {
 		return nil, b.end(&backend.Outcome{Status: backend.Crashed, Class: "worker", Message: err.Error()})
@@ -315,7 +318,10 @@ func (b *Backend) call(p *program.Program, bind *binding) ([]*tensor.Tensor, err
 		return nil, b.end(out)
 	}
 	var got []*tensor.Tensor
-	for _, v := range out.Values[0].Tuple {
+	for i, v := range out.Values[0].Tuple {
+		if v.Tensor != nil && i < len(bind.writes) && bind.writes[i].dtype != tensor.Invalid {
+			v.Tensor = v.Tensor.Convert(bind.writes[i].dtype)
+		}
 		got = append(got, v.Tensor)
 	}
 	if len(got) != len(bind.writes) {

@@ -39,9 +39,10 @@ type binding struct {
 
 // write says what a tensor that the function may write is.
 type write struct {
-	result int    // of the operator's results; -1 for none
-	saved  bool   // for the gradient
-	param  string // of the operator, whose tensor it is or whose gradient
+	result int          // of the operator's results; -1 for none
+	saved  bool         // for the gradient
+	param  string       // of the operator, whose tensor it is or whose gradient
+	dtype  tensor.DType // of the result, where the function writes a number in C's; else Invalid
 }
 
 // call returns the call as a program for the child.
@@ -132,7 +133,7 @@ func (b *binding) argument(text string, kind byte) (any, error) {
 	case text == "outs":
 		list := program.List{}
 		for i := range b.out {
-			list = append(list, b.output(i))
+			list = append(list, b.output(i, kind))
 		}
 		return list, nil
 	case text == "#outs":
@@ -140,7 +141,7 @@ func (b *binding) argument(text string, kind byte) (any, error) {
 	case b.whole && b.value(text) != nil: // a case may have an argument out, or grad
 		return b.given(text, kind)
 	case name == "out" && rest == "" || name == "out1" || name == "out2" || name == "out3":
-		return b.output(number(name, "out")), nil
+		return b.output(number(name, "out"), kind), nil
 	case name == "grad" && rest != "":
 		return b.gradient(rest)
 	case kind == 't' && (name == "grad" || name == "result"):
@@ -159,13 +160,18 @@ func number(text, prefix string) int {
 	return n
 }
 
-// output is a result that the host allocates.
-func (b *binding) output(i int) any {
+// output is a result that the host allocates; of a pointer to a number, one number.
+func (b *binding) output(i int, kind byte) any {
 	if i >= len(b.out) || b.out[i].DType == tensor.Invalid {
 		return nil
 	}
-	b.writes = append(b.writes, write{result: i})
-	return room(b.out[i].DType, b.out[i].Shape)
+	w := write{result: i}
+	dt, shape := b.out[i].DType, b.out[i].Shape
+	if numbers := map[byte]tensor.DType{'D': tensor.F64, 'B': tensor.Bool}; numbers[kind] != tensor.Invalid {
+		w.dtype, dt, shape = dt, numbers[kind], nil
+	}
+	b.writes = append(b.writes, w)
+	return room(dt, shape)
 }
 
 func room(dt tensor.DType, shape []int) any { return program.Tuple{"out", dt, ints(shape)} }
@@ -211,6 +217,15 @@ func (b *binding) beside(what string) (any, error) {
 	switch what {
 	case "indices":
 		dt, shape = tensor.I64, b.out[0].Shape
+	case "total":
+		shape = b.out[0].Shape
+	case "mask":
+		dt = tensor.Bool
+	case "planemask":
+		dt, shape = tensor.Bool, slices.Clone(shape)
+		for i := min(2, len(shape)); i < len(shape); i++ {
+			shape[i] = 1
+		}
 	case "channels":
 		shape = shape[min(1, len(shape)):min(2, len(shape))]
 	case "rows", "rms":
@@ -223,11 +238,10 @@ func (b *binding) beside(what string) (any, error) {
 	case "one":
 		shape = nil
 	case "lse":
-		q := b.shape("q")
-		if len(q) != 4 {
-			return nil, gapf("q has %d dimensions, not 4", len(q))
+		if shape = b.softmaxes(); shape == nil {
+			return nil, gapf("q has %d dimensions, not 4, or 3 and ends", len(b.shape("q")))
 		}
-		dt, shape = tensor.Promote(dt, tensor.F32), []int{q[0], q[2], q[1]}
+		dt = tensor.Promote(dt, tensor.F32)
 	case "info":
 		dt, shape = tensor.I32, shape[:max(0, len(shape)-2)]
 	case "losses", "paths":
@@ -244,6 +258,44 @@ func (b *binding) beside(what string) (any, error) {
 	}
 	b.writes = append(b.writes, write{result: -1, saved: true})
 	return room(dt, shape), nil
+}
+
+// softmaxes is the shape of what attention says of its rows: batch, head, place. Sequences
+// that lie one behind the other are the batch, the longest has the places.
+func (b *binding) softmaxes() []int {
+	q := b.shape("q")
+	if len(q) == 4 {
+		return []int{q[0], q[2], q[1]}
+	}
+	longest := 0
+	for _, name := range []string{"max_seqlen_q", "max_seqlen"} {
+		if n, ok := b.value(name).(int); ok {
+			longest = n
+		}
+	}
+	for _, name := range []string{"cu_seqlens_q", "cu_seqlens"} {
+		if ends, err := b.ends(name); err == nil && ends != nil && len(q) == 3 {
+			return []int{max(0, ends.Len()-1), q[1], longest}
+		}
+	}
+	return nil
+}
+
+// ends are integers as a tensor of int32; nil where there are none.
+func (b *binding) ends(name string) (*tensor.Tensor, error) {
+	switch v := b.value(name).(type) {
+	case nil:
+		return nil, nil
+	case op.Value:
+		return tensorOf(v).Convert(tensor.I32), nil
+	case []int:
+		t := tensor.New(tensor.I32, len(v))
+		for i, n := range v {
+			t.Set(i, complex(float64(n), 0))
+		}
+		return t, nil
+	}
+	return nil, gapf("%s is no list of integers", name)
 }
 
 // read is a tensor that the call reads. One that repeats elements is written out.
@@ -323,6 +375,20 @@ func (b *binding) derived(word, of string) (any, error) {
 		return int64(n + 1), nil
 	case "scale":
 		return b.scale(of), nil
+	case "not":
+		v, given := b.value(of).(bool)
+		return given && !v, nil
+	case "axis":
+		list, _ := b.value(of).([]int)
+		return int64(len(b.shape("input")) - len(list)), nil
+	case "ends":
+		t, err := b.ends(of)
+		if t == nil {
+			return nil, err
+		}
+		return b.read(t), nil
+	case "windows":
+		return b.windows(of), nil
 	case "like":
 		x := b.args.Value(op.TensorArg(of))
 		b.writes = append(b.writes, write{result: 0})
@@ -356,6 +422,23 @@ func (b *binding) derived(word, of string) (any, error) {
 		return int64(dims[len(dims)-1] + 1), nil
 	}
 	return nil, fmt.Errorf("diopi: %s is no word of the table", word)
+}
+
+// windows is a number of a pooling for each of its dimensions, that of PyTorch where the
+// case has none.
+func (b *binding) windows(name string) program.List {
+	v := b.value(name)
+	if v == nil {
+		v = map[string]any{"stride": b.value("kernel_size"), "padding": 0, "dilation": 1}[name]
+	}
+	switch v := v.(type) {
+	case int:
+		n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(b.args.Sig.Name, "pool"), "d"))
+		return ints(slices.Repeat([]int{v}, n))
+	case []int:
+		return ints(v)
+	}
+	return program.List{}
 }
 
 // value is an argument of the operator; nil where it has no such parameter.

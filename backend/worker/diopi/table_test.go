@@ -16,7 +16,7 @@ import (
 
 // TestTableNamesWhatThereIs holds the table to the operators and their parameters.
 func TestTableNamesWhatThereIs(t *testing.T) {
-	literal := regexp.MustCompile(`^(out[12]?|outs|#outs|new[12]?|grad|result1?|saved[01]|\+(indices|channels|rows|groups|info|losses|paths)|-?[0-9.]+|true|false|None|'[a-z]*')$`)
+	literal := regexp.MustCompile(`^(out[12]?|outs|#outs|new[12]?|grad|result1?|saved[01]|\+(indices|channels|rows|groups|info|losses|paths|mask|planemask)|-?[0-9.]+|true|false|None|'[a-z]*')$`)
 	defs := ops.Table()
 	for _, id := range table.host {
 		if defs.Def(id) == nil {

@@ -55,7 +55,7 @@ func isWhole(p *program.Program) bool {
 // runWhole has the library compute a case as one function: a tuple of its outputs, and of
 // the gradients that are wanted.
 func (b *Backend) runWhole(ctx context.Context, job *backend.Job) *backend.Outcome {
-	b.ctx, b.ended = ctx, nil
+	b.ctx, b.seed, b.ended = ctx, job.Program.Seed, nil
 	call := &job.Program.Calls[0]
 	name := call.Target[strings.LastIndexByte(call.Target, '.')+1:]
 	w := wholes[name]

@@ -60,17 +60,9 @@ func (j *judge) meet(i int) bool {
 // spread notes that what call i changed in place depends on draws: the names
 // that a side tells, or any where one tells nothing, and all modules.
 func (j *judge) spread(i int) {
-	told := j.ref.Watched && j.cand.Watched
-	changed := map[string]bool{}
-	for _, o := range []*backend.Outcome{j.ref, j.cand} {
-		for k := range o.Slots {
-			if s := &o.Slots[k]; s.Part == backend.PartChange && s.Call == i && s.Tensor != nil {
-				changed[s.Owner] = true
-			}
-		}
-	}
+	alters := j.alters(i)
 	note := func(name string) {
-		if !told || j.modules[name] != "" || changed[name] {
+		if alters(name) {
 			j.random.names[name] = true
 		}
 	}
@@ -80,6 +72,44 @@ func (j *judge) spread(i int) {
 	for k := range i {
 		note(j.p.Calls[k].Result)
 	}
+}
+
+// alters returns what says whether call i, in place, may have changed what a name means.
+func (j *judge) alters(i int) func(name string) bool {
+	told := j.ref.Watched && j.cand.Watched
+	changed := map[string]bool{}
+	for _, o := range []*backend.Outcome{j.ref, j.cand} {
+		for k := range o.Slots {
+			if s := &o.Slots[k]; s.Part == backend.PartChange && s.Call == i && s.Tensor != nil {
+				changed[s.Owner] = true
+			}
+		}
+	}
+	return func(name string) bool { return !told || j.modules[name] != "" || changed[name] }
+}
+
+// readsAsMade reports whether what a draw of call i reads is still what its inputs and
+// calls gave: no call before, in place, may have changed it.
+func (j *judge) readsAsMade(i int, draw *backend.Draw) bool {
+	var unread []program.Ref
+	for k := range j.p.Calls[:i] {
+		if !inPlace(&j.p.Calls[k]) {
+			continue
+		}
+		alters := j.alters(k)
+		for _, r := range draw.Refs {
+			if r == "" || !alters(string(r)) {
+				continue
+			}
+			if unread == nil {
+				unread = append(j.unread(i), "")
+			}
+			if !slices.Contains(unread, r) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // readsDraws reports whether call i reads elements that depend on draws, and
@@ -221,7 +251,7 @@ func (j *judge) drawnValue(w Where, want, got *backend.Value, draws []backend.Dr
 		if expected.DType() == got.Tensor.DType() && !slices.Equal(expected.Shape(), got.Tensor.Shape()) && j.sizedByDraws(w, got.Tensor) {
 			expected = got.Tensor
 		}
-		if d := j.drawnTensor(w, expected, got.Tensor); d.OK && len(draws) == 1 && draws[0].Whole && !j.random.changed && !j.shapesOfDraws() {
+		if d := j.drawnTensor(w, expected, got.Tensor); d.OK && len(draws) == 1 && draws[0].Whole && !j.shapesOfDraws() && j.readsAsMade(w.Call, &draws[0]) {
 			fit = j.distribution(w, &draws[0], want.Tensor, got.Tensor)
 		}
 		j.margin(w, want.Tensor, op.Statistical, fit.Ratio)

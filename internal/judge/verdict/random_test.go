@@ -59,6 +59,9 @@ func TestRandomResults(t *testing.T) {
 		return func(_ int, v float64) float64 { return v * c }
 	}
 	const part = "x = torch.randn((4, 3))\n"
+	const filled = "x = torch.zeros((50, 40))\ny = torch.ones((50, 40))\nw = x.add_(y)\nz = x.uniform_(1, 3)\n"
+	const halved = "x = tensor((50, 40), torch.float32, uniform(1, 2, key=5))\nv = torch.transpose(x, 0, 1)\nw = v.mul_(2)\nz = torch.nn.functional.dropout(x, 0.5)\n"
+	squared := func(_ int, v float64) float64 { return 1 + (v-1)*(v-1)/2 }
 	const channels = "x = tensor((4, 5, 6, 7), torch.float32, uniform(1, 2, key=5))\ny = torch.nn.functional.dropout2d(x, 0.3)\n"
 	tests := map[string]struct {
 		text   string
@@ -66,6 +69,10 @@ func TestRandomResults(t *testing.T) {
 		want   compare.Rule // "" for aligned
 	}{
 		"dropout":                    {dropped, nil, ""},
+		"in place":                   {filled, nil, ""},
+		"in place, squared":          {filled, value(3, squared), compare.Distribution},
+		"in place, out of bounds":    {filled, value(3, times(1.5)), compare.Support},
+		"of what was changed":        {halved, nil, ""},
 		"dropout, not scaled":        {dropped, value(0, times(0.7)), compare.Support},
 		"dropout, scaled by p":       {dropped, value(0, times(0.7/0.3)), compare.Support},
 		"dropout, one element":       {dropped, value(0, at(77, 0.1)), compare.Support},

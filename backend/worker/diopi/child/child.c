@@ -346,15 +346,18 @@ static bool convert(const char *c, const char *arg, char kind, int i, value *v) 
 	case 'd': case 'f':
 		v->d = none ? 0 : number(arg);
 		return !none;
-	case 'D':
-		if (!none) { double d = number(arg); memcpy(lists[i], &d, sizeof d); v->p = lists[i]; }
+	case 'D': case 'B':
+		if (*arg == '[' && is(at(arg, 0), "u")) { // that is written
+			tensor *t = keep(one(c, arg), NULL, false);
+			v->p = t ? t->data : NULL;
+			return t != NULL;
+		}
+		if (!none && kind == 'B') *(bool *)lists[i] = *arg == 't', v->p = lists[i];
+		else if (!none) { double d = number(arg); memcpy(lists[i], &d, sizeof d); v->p = lists[i]; }
 		return true;
 	case 'b':
 		v->b = *arg == 't';
 		return !none;
-	case 'B':
-		if (!none) { *(bool *)lists[i] = *arg == 't'; v->p = lists[i]; }
-		return true;
 	case 'n':
 		if (!none) snprintf(texts[i], sizeof texts[i], "%.*s", (int)(skip(arg) - arg - 2), arg + 1), v->n = texts[i];
 		return true;

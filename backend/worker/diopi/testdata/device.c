@@ -20,6 +20,8 @@ error_t diopiGetTensorShape(const_t, diopiSize_t *);
 error_t diopiGetTensorStride(const_t, diopiSize_t *);
 error_t diopiGetTensorDtype(const_t, int *);
 error_t diopiGetTensorNumel(const_t, int64_t *);
+error_t diopiGeneratorGetSeedAndOffset(void *, uint64_t *, uint64_t *);
+error_t diopiGeneratorSetSeedAndOffset(void *, uint64_t, uint64_t);
 error_t diopiRequireTensor(ctx_t, tensor_t *, const diopiSize_t *, const diopiSize_t *, int, int);
 
 static const char *fault = "";
@@ -449,5 +451,89 @@ error_t diopiRMSNormBackward(ctx_t c, tensor_t dx, tensor_t dw, tensor_t db, con
 		for (int64_t k = 0; k < wide; k++)
 			store_at(&to, i * wide + k, s * (load_at(&g, i * wide + k) * load_at(&w, k) - (has("rms-grad") ? 0 : load_at(&x, i * wide + k) * s * dot / wide)));
 	}
+	return success;
+}
+
+error_t diopiCopyInp(ctx_t c, const_t src, tensor_t dest) {
+	view y = of(dest), x = of(src);
+	(void)c;
+	if (!known(&y) || !known(&x)) return bad_dtype;
+	for (int64_t i = 0; i < y.count; i++) set(&y, i, load_at(&x, place(&x, y.shape, y.rank, has("copy") ? 0 : i)));
+	return success;
+}
+
+error_t diopiEqual(ctx_t c, bool *out, const_t a, const_t b) {
+	view x = of(a), y = of(b);
+	(void)c;
+	*out = x.rank == y.rank && !memcmp(x.shape, y.shape, x.rank * sizeof *x.shape);
+	for (int64_t i = 0; *out && i < x.count; i++) *out = has("equal") || get(&x, i) == get(&y, i);
+	return success;
+}
+
+error_t diopiClipGradNorm(ctx_t c, double *out, tensor_t *grads, int64_t n, double most, double p, bool strict) {
+	double sum = 0;
+	(void)c, (void)strict;
+	for (int64_t k = has("clip"); k < n; k++) {
+		view x = of(grads[k]);
+		for (int64_t i = 0; i < x.count; i++) sum += pow(fabs(get(&x, i)), p);
+	}
+	*out = pow(sum, 1 / p);
+	for (int64_t k = 0; k < n; k++) {
+		view x = of(grads[k]);
+		for (int64_t i = 0; i < x.count; i++) set(&x, i, get(&x, i) * fmin(1, most / (*out + 1e-6)));
+	}
+	return success;
+}
+
+error_t diopiUniformInp(ctx_t c, tensor_t t, double from, double to, void *generator) {
+	view x = of(t);
+	uint64_t seed, at;
+	(void)c;
+	diopiGeneratorGetSeedAndOffset(generator, &seed, &at);
+	for (int64_t i = 0; i < x.count; i++) { // SplitMix64
+		uint64_t z = seed + ++at * 0x9e3779b97f4a7c15;
+		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9, z = (z ^ z >> 27) * 0x94d049bb133111eb, z ^= z >> 31;
+		double u = (double)(z >> 40) / (1 << 24);
+		set(&x, i, from + (to - from) * (has("uniform") ? u * u : u));
+	}
+	diopiGeneratorSetSeedAndOffset(generator, seed, at);
+	return success;
+}
+
+error_t diopiPool1d(ctx_t c, tensor_t out, const_t in, const char *mode, diopiSize_t size, diopiSize_t stride, diopiSize_t pad, diopiSize_t dilation, bool ceil_mode, bool exclusive, bool adaptive, diopiSize_t sizes) {
+	view y = of(out), x = of(in);
+	(void)c, (void)ceil_mode, (void)sizes;
+	if (strcmp(mode, "avg") || adaptive || dilation.data[0] != 1) return not_implemented;
+	for (int64_t i = 0; i < y.count; i++) {
+		int64_t wide = x.shape[x.rank - 1], row = i / y.shape[y.rank - 1] * wide, first = i % y.shape[y.rank - 1] * stride.data[0] - pad.data[0], n = 0;
+		double sum = 0;
+		for (int64_t k = first; k < first + size.data[0]; k++)
+			if (k >= 0 && k < wide) sum += get(&x, row + k), n++;
+		set(&y, i, sum / (exclusive != has("pool") ? n : size.data[0]));
+	}
+	return success;
+}
+
+error_t diopiFlashAttentionVarLen(ctx_t c, tensor_t out, tensor_t lse, void *generator, const_t q, const_t k, const_t v, const_t ends, const_t key_ends, const_t slopes, int32_t most, int32_t most_keys, float drop, float scale, bool causal, int32_t left, int32_t right) {
+	view y = of(out), l = of(lse), Q = of(q), K = of(k), V = of(v), at = of(ends);
+	int64_t heads = Q.shape[1], d = Q.shape[2];
+	(void)c, (void)generator, (void)key_ends, (void)slopes, (void)most_keys, (void)drop, (void)left, (void)right;
+	if (at.dtype != i32 || l.shape[0] != at.count - 1 || l.shape[2] != most) return failed;
+	for (int64_t s = 0; s + 1 < at.count; s++)
+		for (int64_t from = get(&at, s), end = get(&at, s + 1), i = from; i < end; i++)
+			for (int64_t h = 0; h < heads; h++) {
+				double *w = calloc(end, sizeof *w), sum = 0;
+				for (int64_t j = from; j < (causal && !has("varlen") ? i + 1 : end); j++) {
+					for (int64_t e = 0; e < d; e++) w[j] += get(&Q, (i * heads + h) * d + e) * get(&K, (j * heads + h) * d + e);
+					sum += w[j] = exp(w[j] * scale);
+				}
+				set(&l, (s * heads + h) * most + i - from, log(sum));
+				for (int64_t e = 0; e < d; e++) {
+					double x = 0;
+					for (int64_t j = from; j < end; j++) x += w[j] / sum * get(&V, (j * heads + h) * d + e);
+					set(&y, (i * heads + h) * d + e, x);
+				}
+				free(w);
+			}
 	return success;
 }
