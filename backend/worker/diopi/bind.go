@@ -409,6 +409,12 @@ func (b *binding) derived(word, of string) (any, error) {
 	case "fitted":
 		n := b.args.Ints(op.IntsArg(of))
 		return ints(b.out[0].Shape[len(b.out[0].Shape)-len(n):]), nil
+	case "parts":
+		list := program.List{}
+		for _, m := range b.out {
+			list = append(list, int64(m.Shape[b.dim(len(m.Shape))]))
+		}
+		return list, nil
 	case "extent":
 		return int64(shape[b.dim(len(shape))]), nil
 	case "spatial":

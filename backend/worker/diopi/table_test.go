@@ -62,7 +62,7 @@ func TestWholesHaveTheirResults(t *testing.T) {
 }
 
 // word is what the table asks of an argument.
-var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|extent|tensor|like|positions|implicit|placed|places)\((\w+)\)$`)
+var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|parts|extent|tensor|like|positions|implicit|placed|places)\((\w+)\)$`)
 
 // named are the parameters that an entry names.
 func named(e entry, literal *regexp.Regexp) []string {
