@@ -47,19 +47,19 @@ func Open(ctx context.Context, library string, ops *op.Table, modules *nn.Table,
 		return nil, &backend.Fault{Backend: "diopi", Err: err}
 	}
 	c.Command = []string{child, library}
-	b := &Backend{lacks: map[string]bool{}}
+	b := &Backend{ctx: ctx, lacks: map[string]bool{}}
+	if b.child, err = worker.Open(ctx, c); err != nil {
+		return nil, err
+	}
 	for _, t := range []struct {
 		in       **interp.Interpreter
 		gradient bool
 	}{{&b.forward, false}, {&b.tape, true}} {
 		steps, err := b.steps(ops, t.gradient)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, b.child.Close())
 		}
 		*t.in = interp.New(steps, modules)
-	}
-	if b.child, err = worker.Open(ctx, c); err != nil {
-		return nil, err
 	}
 	return b, nil
 }
@@ -73,7 +73,8 @@ func (b *Backend) steps(ops *op.Table, gradient bool) (*op.Table, error) {
 		if rule := d.Grad; rule != nil {
 			d.Grad = func(g *op.Grad) { b.within(func() { rule(g) }) }
 		}
-		if table.forward[d.ID()] == nil && table.inPlace[d.ID()] == nil {
+		entries := slices.Concat(table.forward[d.ID()], table.inPlace[d.ID()])
+		if entries == nil || d.Compose != nil && slices.Contains(table.host, d.ID()) && !slices.ContainsFunc(entries, b.has) {
 			continue
 		}
 		differentiates := table.backward[d.ID()] != nil
@@ -88,6 +89,13 @@ func (b *Backend) steps(ops *op.Table, gradient bool) (*op.Table, error) {
 		}
 	}
 	return op.NewTable(defs...)
+}
+
+// has reports whether the library has the function of an entry: it is called without arguments.
+func (b *Backend) has(e entry) bool {
+	_, err := b.call(&program.Program{Calls: []program.Call{{Result: "y", Target: e.function}}}, &binding{})
+	b.ended = nil
+	return err == nil || !b.lacks[e.function]
 }
 
 // within runs a gradient's rule, in which the host does what it can.
