@@ -70,6 +70,7 @@ type memory struct {
 	whole   op.Value
 	version int // how often it was changed
 	leaf    bool
+	lent    bool // tensors of another memory share it, which would change with it
 }
 
 // New returns a space without variables.
@@ -87,12 +88,16 @@ func (s *Space) Leaf(v op.Value) {
 }
 
 // Underlie makes a leaf the whole of the memory of v, which shares its elements
-// but requires no gradient: view is the call that makes v of the leaf. It
-// returns false where the memory has a gradient of its own.
-func (s *Space) Underlie(v, leaf op.Value, view *op.Call) bool {
-	m := s.of(v).memory
-	if s.host.RequiresGrad(m.whole) {
-		return false
+// but requires no gradient: view is the call that makes v of the leaf. Where v is
+// a part of its memory, or that has a gradient of its own, neither can be changed
+// from then on.
+func (s *Space) Underlie(v, leaf op.Value, view *op.Call) {
+	x := s.of(v)
+	m := x.memory
+	s.of(leaf).memory.lent = true // which views that are older have
+	if s.host.RequiresGrad(m.whole) || len(x.steps) > 0 {
+		m.lent = true
+		return
 	}
 	seen := map[*variable]bool{}
 	for _, x := range s.variables {
@@ -101,9 +106,8 @@ func (s *Space) Underlie(v, leaf op.Value, view *op.Call) bool {
 			x.steps = append([]step{{view, leaf}}, x.steps...)
 		}
 	}
-	m.whole, m.leaf = leaf, true
+	m.whole, m.leaf = leaf, s.host.RequiresGrad(leaf)
 	s.hold(&variable{memory: m}, leaf)
-	return true
 }
 
 // of returns the variable that v is a value of.
@@ -406,6 +410,9 @@ func (s *Space) adopted(b op.Builder, v, out op.Value) op.Value {
 // store makes a new value part of the variable's memory.
 func (s *Space) store(x *variable, result op.Value) error {
 	m := x.memory
+	if m.lent {
+		return fmt.Errorf("%w: it changes what x.data = y, or a parameter, shares", ErrUnsupported)
+	}
 	whole := result
 	if len(x.steps) > 0 {
 		err := op.Catch(func() { whole = s.put(op.Builder{Applier: pure{s}}, x, result) })

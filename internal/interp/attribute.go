@@ -169,6 +169,9 @@ func (r *Run) setattr(c *program.Call) (*value, error) {
 	case name == "data" && isVar && r.space == nil:
 		r.session.Replace(target.tensor, v.Tensor)
 		return &value{}, nil
+	case name == "data" && isVar:
+		r.session.Replace(target.tensor, v.Tensor)
+		return &value{}, r.underlie(v, target.tensor)
 	}
 	return nil, fmt.Errorf("%w: assigning to the attribute %s", errUnsupported, name)
 }

@@ -121,13 +121,20 @@ func (r *Run) parameter(c *program.Call) (*value, error) {
 	}
 	p := r.leaf(c.Result, x.Tensor, wanted)
 	if r.space != nil && wanted {
-		view, err := program.Resolve(r.table, "Tensor.detach", []any{p}, nil)
-		if err != nil {
+		if err := r.underlie(x, p); err != nil {
 			return nil, err
 		}
-		r.space.Underlie(x, p, view)
 	}
 	return &value{tensor: p}, nil
+}
+
+// underlie makes a leaf the memory of x, whose elements it has.
+func (r *Run) underlie(x, leaf *eager.Var) error {
+	view, err := program.Resolve(r.table, "Tensor.detach", []any{leaf}, nil)
+	if err == nil {
+		r.space.Underlie(x, leaf, view)
+	}
+	return err
 }
 
 // leaf makes a variable whose gradient is an outcome.

@@ -71,9 +71,21 @@ func (w *watch) called(c *program.Call) {
 		w.renewed()
 		w.behind.through = nil
 	}
+	if c.Target == "setattr" {
+		w.assigned()
+	}
 	w.written(c)
 	if w.space != nil || w.readAgain(c) {
 		w.named(c.Result)
+	}
+}
+
+// assigned takes as known what x.data = y made of x: PyTorch counts that as no change.
+func (w *watch) assigned() {
+	for ref, old := range w.marks {
+		if v := w.env[ref]; v.tensor != nil && v.tensor.Tensor != old.tensor {
+			w.named(string(ref))
+		}
 	}
 }
 

@@ -41,6 +41,9 @@ func (j *judge) meet(i int) bool {
 		if c.Target == "Module.__call__" || c.Target == "Module.forward" {
 			j.keeps(first(c))
 		}
+		if c.Target == "setattr" {
+			j.given(first(c))
+		}
 	}
 	if !inPlace(c) {
 		return random
@@ -180,6 +183,25 @@ func (j *judge) keeps(module any) {
 			j.random.names[c.Result] = true
 		}
 	}
+}
+
+// given notes that an attribute of a tensor or a module, x.data or m.weight, has draws now:
+// all names of the tensor do, where it is a module's, and the module.
+func (j *judge) given(of any) {
+	r, _ := of.(program.Ref)
+	j.random.names[string(r)] = true
+	i := slices.IndexFunc(j.p.Calls, func(c program.Call) bool { return c.Result == string(r) && c.Target == "getattr" })
+	if i < 0 {
+		return
+	}
+	got := j.p.Calls[i].Args
+	for k := range j.p.Calls {
+		if c := &j.p.Calls[k]; c.Target == "getattr" && slices.Equal(c.Args, got) {
+			j.random.names[c.Result] = true
+		}
+	}
+	owner, _ := got[0].(program.Ref)
+	j.random.names[string(owner)] = true
 }
 
 // made returns a name, and, of a module, the modules that it was made of.
