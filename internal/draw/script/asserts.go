@@ -152,7 +152,7 @@ func plainSides(a []starlark.Value) error {
 			}
 			ok = true
 		}
-		if ok && s.attribute {
+		if ok && (s.attribute || isBool(a[1-i])) {
 			if kind, err := s.known(); err != nil || kind != kindPlain {
 				return err
 			}
@@ -164,6 +164,11 @@ func plainSides(a []starlark.Value) error {
 		}
 	}
 	return nil
+}
+
+func isBool(v starlark.Value) bool {
+	_, ok := v.(starlark.Bool)
+	return ok
 }
 
 // both returns the elements of two iterables.

@@ -372,18 +372,6 @@ func (d *draw) device() string {
 	return "cpu"
 }
 
-// placed returns the device of the run for one that a test names: without CUDA
-// the default takes its place.
-func (d *draw) placed(name string) (string, error) {
-	switch {
-	case !isCUDA(name) || slices.ContainsFunc(d.env.Devices, isCUDA):
-		return name, nil
-	case d.env.DeviceStrict:
-		return "", lack("the device %q needs a run with --device cuda", name)
-	}
-	return d.device(), nil
-}
-
 func (d *draw) isDefaultDevice(v any) bool {
 	s, ok := v.(string)
 	return ok && (s == d.device() || s == d.device()+":0")
@@ -597,8 +585,8 @@ func (s *symbol) property(name string) (starlark.Value, error) {
 		return starlark.MakeInt(len(shape)), err
 	case "device":
 		return starlark.String(s.d.device()), nil
-	case "is_cuda":
-		return starlark.Bool(strings.HasPrefix(s.d.device(), "cuda")), nil
+	case "is_cuda", "is_npu", "is_xpu", "is_mps":
+		return starlark.Bool(kindOfDevice(s.d.device()) == name[len("is_"):]), nil
 	case "dtype":
 		if s.input != nil {
 			return dtype(s.input.DType), nil

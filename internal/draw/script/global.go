@@ -306,8 +306,6 @@ func makeGPUDevice(t *starlark.Thread, _ arguments) (starlark.Value, error) {
 	return &generator{node: gen.Constant(name)}, nil
 }
 
-func isCUDA(device string) bool { return strings.HasPrefix(device, "cuda") }
-
 // placesOf lists the placements on the devices that a name speaks of; those
 // of the run among cpu and cuda, or the one that the name demands.
 func placesOf(t *starlark.Thread, cpu, cuda bool) []starlark.Value {

@@ -118,14 +118,16 @@ func torchVersion(t *starlark.Thread) starlark.String {
 
 // ignoredPaths are calls of torch without effect on a program.
 var ignoredPaths = map[path]bool{
-	"torch.cuda.manual_seed": true, "torch.cuda.manual_seed_all": true, "torch.set_printoptions": true, "torch.cuda.synchronize": true, "torch.seed": true,
-	"torch.cuda.empty_cache": true, "torch.set_num_threads": true, "torch.use_deterministic_algorithms": true, "torch.set_float32_matmul_precision": true,
+	"torch.set_printoptions": true, "torch.seed": true, "torch.set_num_threads": true, "torch.use_deterministic_algorithms": true, "torch.set_float32_matmul_precision": true,
 }
 
 // onHost answers calls of torch that compute nothing on a device; nil for the rest.
 func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if ignoredPaths[p] {
 		return starlark.None, nil
+	}
+	if v := p.ofDevice(t); v != nil {
+		return v, nil
 	}
 	for _, answer := range []func() (starlark.Value, error){
 		func() (starlark.Value, error) { return p.hosted(t, args) },
@@ -175,13 +177,8 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		}
 		vs, err := iterate(t, args[0])
 		return starlark.Tuple(vs), err
-	case "torch.cuda.is_available", "torch.cuda.is_initialized":
-		d, _ := t.Local(drawKey).(*draw)
-		return starlark.Bool(d != nil && strings.HasPrefix(d.device(), "cuda")), nil
 	case "torch.get_num_threads":
 		return starlark.MakeInt(1), nil
-	case "torch.cuda.device_count":
-		return starlark.MakeInt(0), nil
 	case "torch.testing.assert_close":
 		return assertTensorsClose(t, args, kwargs)
 	case "torch.is_tensor":

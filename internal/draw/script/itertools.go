@@ -236,19 +236,16 @@ func cartesianProduct(t *starlark.Thread, a starlark.Tuple) (starlark.Value, err
 	return &iterator{rest: rows}, err
 }
 
-// runProduct is the product of what a run can have: without a CUDA device
-// "cuda" is no element beside others.
+// runProduct is the product of what a run can have: an accelerator that it has
+// not is no element beside others.
 func runProduct(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, error) {
-	d, ok := t.Local(drawKey).(*draw)
-	if ok && slices.ContainsFunc(d.env.Devices, isCUDA) {
-		return cartesian(t, seqs)
-	}
+	d, _ := t.Local(drawKey).(*draw)
 	for i, s := range seqs {
 		vs, err := iterate(t, s)
 		if err != nil {
 			return nil, err
 		}
-		here := slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool { s, ok := v.(starlark.String); return ok && isCUDA(string(s)) })
+		here := slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool { s, ok := v.(starlark.String); return ok && kindOfDevice(string(s)) != "" && !d.hasKind(kindOfDevice(string(s))) })
 		if len(here) > 0 {
 			seqs[i] = starlark.Tuple(here)
 		}

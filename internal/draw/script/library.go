@@ -547,6 +547,9 @@ func makeSlice(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) 
 
 // same is Python's "is".
 func same(x, y starlark.Value) bool {
+	if sides := []starlark.Value{x, y}; (isBool(x) || isBool(y)) && plainSides(sides) == nil { // torch.equal(a, b) is True
+		x, y = sides[0], sides[1]
+	}
 	switch x := x.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.String, starlark.Int, starlark.Float, dtype, format, ellipsis, path, numpyType:
 		if x.Type() != y.Type() {

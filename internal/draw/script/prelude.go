@@ -28,6 +28,8 @@ var (
 	oneflowSource []byte
 	//go:embed prelude/einops.py
 	einopsSource []byte
+	//go:embed prelude/npu.py
+	npuSource []byte
 
 	numpyPrelude  = prelude("numpy.py", numpySource)
 	stdlibPrelude = prelude("stdlib.py", stdlibSource)
@@ -36,12 +38,14 @@ var (
 
 	oneflowPrelude func() starlark.StringDict
 	einopsPrelude  func() starlark.StringDict
+	npuPrelude     func() starlark.StringDict
 	dictBase       func() *class // what a class derives from whose base is dict
 )
 
 func init() { // the names of a file are looked up among its own
 	oneflowPrelude = prelude("oneflow.py", oneflowSource)
 	einopsPrelude = prelude("einops.py", einopsSource)
+	npuPrelude = prelude("npu.py", npuSource)
 	dictBase = func() *class { return stdlibPrelude()["Mapping"].(*class) }
 }
 

@@ -96,12 +96,12 @@ func prepass(src string) (*rewritten, *scanError) {
 	return out, nil
 }
 
-// namesCUDA returns the lines that name a CUDA device.
+// namesCUDA returns the lines that name an accelerator.
 func (p *prepasser) namesCUDA() []int {
 	var lines []int
 	for i, t := range p.toks {
-		named := t.kind == tokString && isCUDA(strings.Trim(t.text, `"'`))
-		moves := t.is("cuda") && i > 0 && p.toks[i-1].is(".") && p.toks[i+1].is("(")
+		named := t.kind == tokString && kindOfDevice(strings.Trim(t.text, `"'`)) != ""
+		moves := kindOfDevice(t.text) == t.text && i > 0 && p.toks[i-1].is(".") && p.toks[i+1].is("(")
 		if !named && !moves {
 			continue
 		}

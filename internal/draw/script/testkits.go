@@ -18,6 +18,8 @@ func testKit(module string) starlark.StringDict {
 	switch {
 	case strings.HasPrefix(module, torchTesting+"common_") && !strings.Contains(module[len(torchTesting):], "."):
 		return torchTestingNames()
+	case module == "torch_npu" || strings.HasPrefix(module, "torch_npu.testing"):
+		return npuTestingNames()
 	case module == "parameterized":
 		return starlark.StringDict{"parameterized": expander{}, "param": starlark.NewBuiltin("param", paramOf), "parameterized_class": starlark.NewBuiltin("parameterized_class", expandClass)}
 	case module == "hypothesis":
@@ -71,7 +73,9 @@ func torchTestingNames() starlark.StringDict {
 		"parametrize": starlark.NewBuiltin("parametrize", func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			return makeParametrize(t, args, kwargs)
 		}),
-		"subtest": starlark.NewBuiltin("subtest", subtestOf), "dtypes": builtin("dtypes", dtypesDecorator), "make_tensor": path("torch.testing.make_tensor"),
+		"subtest": starlark.NewBuiltin("subtest", subtestOf), "dtypes": builtin("dtypes", dtypesDecorator), "repeat_test_for_types": ofOne("repeat_test_for_types", func(t *starlark.Thread, list starlark.Value) (starlark.Value, error) {
+			return makeParametrize(t, starlark.Tuple{starlark.String("dtype"), list}, nil)
+		}), "make_tensor": path("torch.testing.make_tensor"),
 		"instantiate_parametrized_tests": ofOne("instantiate_parametrized_tests", func(_ *starlark.Thread, c starlark.Value) (starlark.Value, error) { return c, nil }),
 		"instantiate_device_type_tests": starlark.NewBuiltin("instantiate_device_type_tests", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 			return starlark.None, nil
@@ -91,6 +95,22 @@ func torchTestingNames() starlark.StringDict {
 		names[name+"_and"] = builtin(name+"_and", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return append(with[:len(with):len(with)], a...), nil
 		})
+	}
+	return names
+}
+
+// npuTestingNames are those of torch_npu's testing package.
+func npuTestingNames() starlark.StringDict {
+	names := maps.Clone(npuPrelude())
+	maps.Copy(names, starlark.StringDict{
+		"TestCase": foreign(torchTesting + "common_utils.TestCase"), "run_tests": ignoredCall("run_tests"), "npu": path("torch.npu"),
+		"Dtypes": builtin("Dtypes", dtypesDecorator), "instantiate_tests": ofOne("instantiate_tests", func(_ *starlark.Thread, c starlark.Value) (starlark.Value, error) { return c, nil }),
+		"Formats": builtin("Formats", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			return makeParametrize(t, starlark.Tuple{starlark.String("npu_format"), a}, nil)
+		}),
+	})
+	for _, name := range []string{"SupportedDevices", "SkipIfNotGteCANNVersion", "SkipIfRocm", "graph_mode"} {
+		names[name] = starlark.NewBuiltin(name, ignoreCall)
 	}
 	return names
 }
