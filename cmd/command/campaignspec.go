@@ -122,7 +122,7 @@ func (p *plan) flags(cmd *cobra.Command) {
 	p.subjects.register(cmd)
 	group(cmd, whichSubjects, func(fl *pflag.FlagSet) {
 		fl.StringVar(&p.subjects.device, "device", p.subjects.device, "the device that random_device() gives")
-		fl.BoolVar(&p.cases.strict, "device-strict", false, "tests that name \"cuda\" are unsupported in a run without CUDA; without the flag they run on the CPU, with a note")
+		fl.BoolVar(&p.cases.strict, "device-strict", false, "tests that name an accelerator, such as \"cuda\", are unsupported in a run without it; without the flag they run on the CPU, with a note")
 	})
 	p.judging.register(cmd)
 }

@@ -67,7 +67,7 @@ To draw cases without a test file: plumb ops run, plumb graph run.`,
 	r.subjects.register(cmd)
 	group(cmd, whichSubjects, func(fl *pflag.FlagSet) {
 		fl.StringVar(&r.subjects.device, "device", r.subjects.device, "the device that random_device() gives")
-		fl.BoolVar(&r.cases.strict, "device-strict", false, "tests that name \"cuda\" are unsupported in a run without CUDA; without the flag they run on the CPU, with a note")
+		fl.BoolVar(&r.cases.strict, "device-strict", false, "tests that name an accelerator, such as \"cuda\", are unsupported in a run without it; without the flag they run on the CPU, with a note")
 	})
 	r.judging.register(cmd)
 	r.reports.register(cmd)

@@ -32,7 +32,7 @@ func TestAskedWithWhatDecides(t *testing.T) {
 		"apart":     {"a = torch.ones(3).exp()\nb = torch.zeros(3).cos()\nassert b.sum().item() == 3\nreturn a", []int{3}},
 		"a view":    {"a = torch.zeros(3)\nv = a[0:2]\nb = torch.ones(3)\nv.fill_(2)\nassert a.sum().item() == 4 and b.sum().item() == 3\nreturn a", []int{4, 2}},
 		"backward":  {"x = torch.ones(3, requires_grad=True)\nb = torch.ones(3)\ny = (x * 2).sum()\ny.backward()\nassert x.grad.sum().item() == 6\nreturn b", []int{6}},
-		"draws":     {"torch.manual_seed(3)\na = torch.rand(3)\nb = torch.rand(3)\nc = torch.ones(3)\ntorch.manual_seed(3)\nd = torch.rand(3)\nassert a.tolist() == d.tolist() and a.tolist() != b.tolist()\nreturn c", []int{5, 5, 5}},
+		"draws":     {"p = torch.full((64,), 0.5)\ntorch.manual_seed(3)\na = torch.bernoulli(p)\nb = torch.bernoulli(p)\nc = torch.ones(3)\ntorch.manual_seed(3)\nd = torch.bernoulli(p)\nassert a.tolist() == d.tolist() and a.tolist() != b.tolist()\nreturn c", []int{6, 6, 6}},
 		"dropout":   {"m = torch.nn.Dropout(0.5)\na = m(torch.ones(64))\nb = torch.ones(3)\nassert b.sum().item() == 3\nreturn a", []int{5}},
 		"one calm":  {"m = torch.nn.ReLU()\na = m(torch.ones(64))\nb = torch.ones(3)\nassert b.sum().item() == 3\nreturn a", []int{3}},
 		"of a part": {"w = torch.ones(3)\nm = torch.nn.CrossEntropyLoss(weight=w)\nb = torch.ones(3)\nassert b.sum().item() == 3\nreturn m(torch.ones(2, 3), torch.tensor([0, 1]))", []int{4}},

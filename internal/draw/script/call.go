@@ -192,6 +192,11 @@ func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []s
 	if out := d.mirrored(c.side, made); out != nil {
 		return out, nil
 	}
+	if c.side == "" {
+		if s, err := d.shared(made); s != nil || err != nil {
+			return s, err
+		}
+	}
 	out, err := d.record(made)
 	if err != nil {
 		return nil, err

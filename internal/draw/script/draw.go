@@ -108,6 +108,8 @@ type draw struct {
 	outline  *outline     // of the graph whose debug tells of it; else nil
 	floats   tensor.DType // of what is made without a dtype, where the test set one
 	seed     *int64       // what the test seeded the subjects' draws with; nil once recorded
+	data     dataStream   // of what the test draws for both sides
+	same     []sameInput
 	trying   int          // try statements around
 	prepared prepared
 	stops    []func() // of the sequences that may not have ended

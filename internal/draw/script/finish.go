@@ -22,6 +22,7 @@ func (d *draw) finish(result starlark.Value) error {
 		return &positioned{at, fmt.Errorf("%s %w", d.test.Name, errDrawsNothing)}
 	}
 	if d.options.AutoBackward == NoBackward {
+		d.unshare()
 		return nil
 	}
 	for _, s := range values {
@@ -29,6 +30,7 @@ func (d *draw) finish(result starlark.Value) error {
 			return &positioned{at, err}
 		}
 	}
+	d.unshare()
 	if d.options.Order == 2 && len(d.prog.Backward) > 0 {
 		d.prog.Second = d.cotangent()
 	}

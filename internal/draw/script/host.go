@@ -211,7 +211,7 @@ func reseed(t *starlark.Thread, args starlark.Tuple) error {
 	v, err := settled(args[0])
 	if n, ok := v.(starlark.Int); ok && err == nil {
 		if seed, fits := n.Int64(); fits {
-			d.seed = &seed
+			d.seeded(seed)
 		}
 	}
 	return err
@@ -235,9 +235,8 @@ func saveStream(t *starlark.Thread) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.seed == nil {
-		seed := savedSeeds + int64(len(d.prog.Calls))
-		d.seed = &seed
+	if d.seed == nil || d.data.drawn > 0 {
+		d.seeded(savedSeeds + int64(len(d.prog.Calls)+len(d.prog.Inputs)))
 	}
 	return stream(*d.seed), nil
 }
@@ -255,8 +254,7 @@ func restoreStream(t *starlark.Thread, args starlark.Tuple) (starlark.Value, err
 	if !ok {
 		return nil, lack("torch.set_rng_state of what get_rng_state has not given is not supported in test files")
 	}
-	seed := int64(s)
-	d.seed = &seed
+	d.seeded(int64(s))
 	return starlark.None, nil
 }
 
@@ -313,8 +311,8 @@ func (d *draw) drawnBy(kwargs []starlark.Tuple) []starlark.Tuple {
 		return kwargs
 	}
 	if g := kwargs[i][1].(*randomGenerator); g.pending {
-		seed := g.seed
-		d.seed, g.pending = &seed, false
+		d.seeded(g.seed)
+		g.pending = false
 	}
 	return slices.Delete(slices.Clone(kwargs), i, i+1)
 }

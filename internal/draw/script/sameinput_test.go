@@ -1,0 +1,92 @@
+package script
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"plumb/backend/native"
+	"plumb/internal/draw/choice"
+	"plumb/nn"
+	"plumb/ops"
+)
+
+// TestDrawsAreData: what a test draws and computes with is an input, the same on both sides;
+// what it draws alone is a call, whose law is judged.
+func TestDrawsAreData(t *testing.T) {
+	for name, test := range map[string]struct {
+		body   string
+		inputs []string // how the text of each goes on behind its name
+		calls  string   // targets
+	}{
+		"read":             {"return torch.exp(torch.randn(2, 3))", []string{"tensor((2, 3), torch.float32, normal(0.0, 1.0, key="}, "torch.exp"},
+		"alone":            {"return torch.randn(2, 3)", nil, "torch.randn"},
+		"two, one alone":   {"a, b = torch.rand(2), torch.rand(2)\nreturn b, torch.exp(a)", []string{"tensor((2,), torch.float32, uniform("}, "torch.rand torch.exp"},
+		"leaf":             {"x = torch.rand(3, dtype=torch.float64, requires_grad=True)\nreturn x * 2", []string{"tensor((3,), torch.float64, uniform(0.0, 1.0, key="}, "operator.mul"},
+		"integers":         {"return torch.randint(5, (4,)) + 1", []string{"tensor((4,), torch.int64, integer(0.0, 5.0, key="}, "operator.add"},
+		"permutation":      {"x = torch.ones(3)\nreturn x[torch.randperm(3)]", []string{"tensor((3,), torch.int64, ["}, "torch.ones operator.getitem"},
+		"like":             {"x = torch.ones(3, dtype=torch.float16)\nreturn torch.randn_like(x) + x", []string{"tensor((3,), torch.float16, normal("}, "torch.ones operator.add"},
+		"normal":           {"return -torch.normal(2.0, 0.5, (3,))", []string{"tensor((3,), torch.float32, normal(2.0, 0.5, key="}, "operator.neg"},
+		"filled":           {"return torch.exp(torch.empty(3).uniform_(-1, 1))", []string{"tensor((3,), torch.float32, uniform(-1.0, 1.0, key="}, "torch.empty Tensor.copy_ torch.exp"},
+		"filled alone":     {"return torch.empty(3).uniform_(-1, 1)", nil, "torch.empty Tensor.uniform_"},
+		"filled parameter": {"m = torch.nn.Linear(2, 3)\ntorch.nn.init.normal_(m.weight, 0, 0.02)\nreturn m.weight", []string{"tensor((3, 2), torch.float32, normal(0.0, 0.02, key="}, "torch.nn.Linear getattr Tensor.copy_ getattr"},
+		"out":              {"x = torch.empty(3)\ntorch.randn(3, out=x)\nreturn x + 1", nil, "torch.empty torch.randn operator.add"},
+		"of other tensors": {"x = torch.ones(3)\nreturn torch.normal(x, x) + 1", nil, "torch.ones torch.normal operator.add"},
+	} {
+		f := load(t, "import torch\n"+body(test.body))
+		p, err := f.Tests()[0].Draw(choice.New(3), Env{Signatures: tableSigs{}, Observer: nativeObserver{native.New(ops.Table(), nn.Modules())}})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var calls []string
+		for _, c := range p.Calls {
+			calls = append(calls, c.Target)
+		}
+		text, n := p.String(), 0
+		for _, want := range test.inputs {
+			if strings.Contains(text, " = "+want) {
+				n++
+			}
+		}
+		if n != len(test.inputs) || len(p.Inputs) != n || strings.Join(calls, " ") != test.calls {
+			t.Errorf("%s: want the inputs %q and the calls %s in\n%s", name, test.inputs, test.calls, text)
+		}
+		if name == "leaf" && !p.Inputs[0].RequiresGrad {
+			t.Error("it requires no gradient")
+		}
+	}
+}
+
+// TestDataFollowsSeeds: after one seed the same data, and after a state that was saved.
+func TestDataFollowsSeeds(t *testing.T) {
+	f := load(t, "import torch\n"+body(`torch.manual_seed(3)
+a, b = torch.rand(4), torch.rand(4)
+state = torch.get_rng_state()
+c = torch.rand(4)
+torch.set_rng_state(state)
+d = torch.rand(4)
+torch.manual_seed(3)
+e = torch.rand(4)
+g = torch.Generator().manual_seed(3)
+h = torch.rand(4, generator=g)
+return a + b + c + d + e + h`))
+	var before []uint64
+	for seed := range uint64(2) {
+		p, err := f.Tests()[0].Draw(choice.New(seed), Env{Signatures: tableSigs{}, Observer: nativeObserver{native.New(ops.Table(), nn.Modules())}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []uint64
+		for i := range p.Inputs {
+			keys = append(keys, p.Inputs[i].Fill.Key)
+		}
+		if len(keys) != 6 || keys[0] != keys[4] || keys[0] != keys[5] || keys[2] != keys[3] || keys[0] == keys[1] || keys[1] == keys[2] {
+			t.Errorf("keys %v", keys)
+		}
+		if slices.Equal(keys, before) {
+			t.Error("all cases have the same data")
+		}
+		before = keys
+	}
+}
