@@ -245,7 +245,10 @@ func runProduct(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, er
 		if err != nil {
 			return nil, err
 		}
-		here := slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool { s, ok := v.(starlark.String); return ok && kindOfDevice(string(s)) != "" && !d.hasKind(kindOfDevice(string(s))) })
+		here := slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool {
+			s, ok := v.(starlark.String)
+			return ok && kindOfDevice(string(s)) != "" && !d.hasKind(kindOfDevice(string(s)))
+		})
 		if len(here) > 0 {
 			seqs[i] = starlark.Tuple(here)
 		}

@@ -33,9 +33,9 @@ const mostShared = 1 << 24
 var (
 	creators = []string{"torch.randn", "torch.rand", "torch.randint", "torch.normal", "torch.randperm"}
 	likes    = []string{"torch.randn_like", "torch.rand_like", "torch.randint_like"}
-	fillers  = []string{"Tensor.uniform_", "Tensor.normal_", "Tensor.random_"}
+	fillers  = []string{"Tensor.uniform_", "Tensor.normal_", "Tensor.random_", "Tensor.bernoulli_"}
 	// plainKwargs are the keywords with which a draw is one of the data.
-	plainKwargs = []string{"dtype", "requires_grad", "device", "size", "low", "high", "mean", "std", "input", "from", "a", "to", "b", "n"}
+	plainKwargs = []string{"dtype", "requires_grad", "device", "size", "low", "high", "mean", "std", "input", "from", "a", "to", "b", "n", "p"}
 )
 
 // shared makes an input of a call that draws; nil for calls that stay.
@@ -129,6 +129,9 @@ func (d *draw) fillOf(target string, call *op.Call, of op.Meta) (program.Fill, b
 		f.Dist, f.Lo, f.Hi = program.Integer, number("low", 0), number("high", math.NaN())
 	case "random_":
 		f.Dist, f.Lo, f.Hi = program.Integer, number("from", 0), number("to", math.NaN())
+	case "bernoulli_":
+		f.Dist, f.Lo, f.Hi, f.Density, f.Key = program.Integer, 1, 2, number("p", math.NaN()), d.nextKey()
+		return f, f.Density > 0 && f.Density <= 1
 	case "randperm":
 		if len(of.Shape) != 1 || of.Shape[0] > mostPermuted {
 			return f, false

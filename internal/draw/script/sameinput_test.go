@@ -28,6 +28,7 @@ func TestDrawsAreData(t *testing.T) {
 		"like":             {"x = torch.ones(3, dtype=torch.float16)\nreturn torch.randn_like(x) + x", []string{"tensor((3,), torch.float16, normal("}, "torch.ones operator.add"},
 		"normal":           {"return -torch.normal(2.0, 0.5, (3,))", []string{"tensor((3,), torch.float32, normal(2.0, 0.5, key="}, "operator.neg"},
 		"filled":           {"return torch.exp(torch.empty(3).uniform_(-1, 1))", []string{"tensor((3,), torch.float32, uniform(-1.0, 1.0, key="}, "torch.empty Tensor.copy_ torch.exp"},
+		"coins":            {"return torch.empty(3).bernoulli_(0.25) * 2", []string{"tensor((3,), torch.float32, integer(1.0, 2.0, key="}, "torch.empty Tensor.copy_ operator.mul"},
 		"filled alone":     {"return torch.empty(3).uniform_(-1, 1)", nil, "torch.empty Tensor.uniform_"},
 		"filled parameter": {"m = torch.nn.Linear(2, 3)\ntorch.nn.init.normal_(m.weight, 0, 0.02)\nreturn m.weight", []string{"tensor((3, 2), torch.float32, normal(0.0, 0.02, key="}, "torch.nn.Linear getattr Tensor.copy_ getattr"},
 		"out":              {"x = torch.empty(3)\ntorch.randn(3, out=x)\nreturn x + 1", nil, "torch.empty torch.randn operator.add"},

@@ -55,6 +55,7 @@ func (j *judge) meet(i int) bool {
 	case replaced:
 		if r, ok := first(c).(program.Ref); ok {
 			delete(d.names, string(r))
+			delete(d.names, j.dataOf(r))
 		}
 	}
 	return random
@@ -202,6 +203,16 @@ func (j *judge) given(of any) {
 	}
 	owner, _ := got[0].(program.Ref)
 	j.random.names[string(owner)] = true
+}
+
+// dataOf is the x of which x.data gave a value; empty for others.
+func (j *judge) dataOf(r program.Ref) string {
+	i := slices.IndexFunc(j.p.Calls, func(c program.Call) bool { return c.Result == string(r) })
+	if i < 0 || j.p.Calls[i].Target != "getattr" || j.p.Calls[i].Args[1] != "data" {
+		return ""
+	}
+	of, _ := j.p.Calls[i].Args[0].(program.Ref)
+	return string(of)
 }
 
 // made returns a name, and, of a module, the modules that it was made of.

@@ -60,6 +60,8 @@ func TestRandomResults(t *testing.T) {
 	}
 	const part = "x = torch.randn((4, 3))\n"
 	const filled = "x = torch.zeros((50, 40))\ny = torch.ones((50, 40))\nw = x.add_(y)\nz = x.uniform_(1, 3)\n"
+	const emptied = "x = tensor((3, 4), torch.float32, uniform(1, 2, key=5))\nv = torch.empty(3, 4)\np = torch.nn.Parameter(v)\nw = p.data\nu = w.copy_(x)\nz = p.mul(2)\n"
+	const given = "m = torch.nn.Linear(3, 2)\nw = m.weight\nr = torch.randn(2, 3)\nu = setattr(w, \"data\", r)\nv = m.weight\n"
 	const halved = "x = tensor((50, 40), torch.float32, uniform(1, 2, key=5))\nv = torch.transpose(x, 0, 1)\nw = v.mul_(2)\nz = torch.nn.functional.dropout(x, 0.5)\n"
 	squared := func(_ int, v float64) float64 { return 1 + (v-1)*(v-1)/2 }
 	const channels = "x = tensor((4, 5, 6, 7), torch.float32, uniform(1, 2, key=5))\ny = torch.nn.functional.dropout2d(x, 0.3)\n"
@@ -72,6 +74,8 @@ func TestRandomResults(t *testing.T) {
 		"in place":                   {filled, nil, ""},
 		"in place, squared":          {filled, value(3, squared), compare.Distribution},
 		"in place, out of bounds":    {filled, value(3, times(1.5)), compare.Support},
+		"filled through data":        {emptied, value(4, times(1.01)), compare.Distance},
+		"given":                      {given, value(4, times(1.01)), ""},
 		"of what was changed":        {halved, nil, ""},
 		"dropout, not scaled":        {dropped, value(0, times(0.7)), compare.Support},
 		"dropout, scaled by p":       {dropped, value(0, times(0.7/0.3)), compare.Support},
