@@ -331,7 +331,7 @@ class Evaluation:
         if kind is ast.Subscript:
             return self.of(node.value)[self.of(node.slice)]
         if kind in (ast.Tuple, ast.List):
-            return tuple([self.of(e) for e in node.elts])
+            return tuple(self.several(node.elts))
         if kind is ast.BinOp:
             return BINARY[type(node.op)](self.of(node.left), self.of(node.right))
         if kind is ast.UnaryOp:
@@ -351,13 +351,11 @@ class Evaluation:
         raise SyntaxError("a table's call has no %s" % kind.__name__)
 
     def arguments(self, node):
-        args = []
-        for a in node.args:
-            if isinstance(a, ast.Starred):
-                args += self.of(a.value)
-            else:
-                args.append(self.of(a))
-        return args, {k.arg: self.of(k.value) for k in node.keywords}
+        return self.several(node.args), {k.arg: self.of(k.value) for k in node.keywords}
+
+    def several(self, nodes):
+        """Returns the values of expressions, those with a star before them one by one."""
+        return [v for n in nodes for v in (self.of(n.value) if isinstance(n, ast.Starred) else [self.of(n)])]
 
     def change(self, node, changed):
         """Makes a call that changes its first argument: the name of the function, or of a tensor's method, ends with an underscore."""
