@@ -163,11 +163,29 @@ func checkFramework(ctx context.Context, name, python string) checkup {
 	return c
 }
 
+// shared is a detail that several backends have alike, and none otherwise.
+func shared(checks []checkup, detail string) string {
+	found, n := "", 0
+	for _, c := range checks {
+		if v := c.Details[detail]; v != "" {
+			if n++; n > 1 && v != found {
+				return ""
+			}
+			found = v
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return found
+}
+
 func printCheckups(w io.Writer, checks []checkup) {
 	missing := func(c checkup) bool { return !c.OK }
 	optional := func(c checkup) bool { return !c.OK && c.python != "" }
 	others := slices.DeleteFunc(slices.Clone(checks), func(c checkup) bool { return !optional(c) })
 	checks = slices.DeleteFunc(checks, optional)
+	bounds := shared(checks, "bounds")
 	for _, c := range checks {
 		if missing(c) {
 			fmt.Fprintf(w, "%-9s missing: %s\n", c.Backend, c.Problem)
@@ -178,8 +196,13 @@ func printCheckups(w io.Writer, checks []checkup) {
 		}
 		fmt.Fprintf(w, "%-9s %s on %v\n", c.Backend, c.Version, c.Devices)
 		for _, k := range slices.Sorted(maps.Keys(c.Details)) {
-			fmt.Fprintf(w, "%-9s   %s: %s\n", "", k, c.Details[k])
+			if k != "bounds" || bounds == "" {
+				fmt.Fprintf(w, "%-9s   %s: %s\n", "", k, c.Details[k])
+			}
 		}
+	}
+	if bounds != "" {
+		fmt.Fprintf(w, "bounds of each: %s\n", bounds)
 	}
 	for i, c := range others {
 		if i == 0 {
