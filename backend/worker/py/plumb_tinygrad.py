@@ -94,6 +94,12 @@ class Tinygrad(plumb_subject.Adapter):
         dim = self.axis(t, dim)
         return t.shrink(tuple((start, start + length) if i == dim else None for i in range(len(t.shape))))
 
+    def put(self, t, index, value):
+        """Returns a tensor but for the elements at an index."""
+        t = t.clone()
+        t[index] = self.cast(value, self.dtype_name(t.dtype)) if self.is_tensor(value) else value
+        return t
+
     def affine(self, t, weight, bias):
         t = t if weight is None else t * weight
         return t if bias is None else t + bias
