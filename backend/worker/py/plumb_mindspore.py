@@ -27,7 +27,7 @@ class MindSpore(plumb_subject.Adapter):
     own = functional = True
     table = plumb_subject.table("mindspore.json")
     gaps = ("unregistered", "not support", "unsupported", "Unsupported", "not implemented", "Not implement", "only support", "KernelMod Init Failed",
-            "Create kernelmod", "unexpected kernel", "could not create a primitive", "CreateKernel", "bprop not defined", "bad_function_call",
+            "Create kernelmod", "unexpected kernel", "could not create a primitive", "CreateKernel", "got empty tensor", "type_id:", "bprop not defined", "bad_function_call",
             "greater than 0", "should > 0")  # the last two where a tensor has no elements
 
     def gap(self, e):
