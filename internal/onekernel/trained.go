@@ -34,6 +34,9 @@ func (s *Session) trained(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if now != nil && len(now.problems) > 0 {
+			return nil
+		}
 		if now != nil && now.verdict.Word == verdict.Misaligned {
 			s.outcomes = append(s.outcomes, now)
 			s.behaves(now, "state", "leaves other buffers than the reference in training: "+now.verdict.Reason)
@@ -67,7 +70,12 @@ func (s *Session) buffers(ctx context.Context, r *result) (*result, error) {
 	if now.kernel, now.seen, err = s.tryKernel(ctx, &c, job); err != nil {
 		return nil, err
 	}
-	if now.kernel.Status != backend.OK {
+	switch now.kernel.Status {
+	case backend.OK:
+	case backend.Crashed, backend.TimedOut:
+		s.outcomes = append(s.outcomes, now)
+		return now, s.weigh(ctx, now, job)
+	default:
 		s.note("in training, which was not judged, it ends with " + firstLine(now.kernel.Message))
 		return nil, nil
 	}
