@@ -103,6 +103,12 @@ var always = 1 + slices.IndexFunc(first, func(s step) bool { return s.regime == 
 // kernels limit a row. One that is alone has alone elements.
 const long, alone = 11003, 70001
 
+// vast is the size of a symbol in focus where a kernel has threads at work and all other sizes are
+// 3: less is done before the next thread has started. Those draws are of rows and of another symbol.
+const vast = alone
+
+var vastDraws = []int{14, 17}
+
 // single is the size of a symbol in focus with which all others are 1 too, once: a kernel may
 // have a path of its own for one element.
 const single = -2
@@ -174,6 +180,7 @@ type maker struct {
 	ran       []launched                  // that calls have had, by their sizes
 	work      []computed                  // by the reference
 	reduced   map[string]bool             // symbols that results have been seen without
+	threads   bool                        // the kernel has threads at work
 	parts     [][]int                     // of the reference's result, that have gradients; nil until it is known
 }
 
@@ -282,6 +289,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	} else if alone := shown && s.regime == Offset && size < blocks; i >= tenth && try <= 4 && !alone && src.Index(3) == 0 {
 		second = src.Index(len(symbols)) // sums over two sizes are long as well
 	}
+	spread := m.threads && try < 3 && slices.Contains(vastDraws, i)
 	least := int64(1)
 	if shown {
 		least = 2
@@ -296,6 +304,13 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 	for k, name := range symbols {
 		n := int(src.Int(least, 6))
 		switch {
+		case spread:
+			switch n = 3; {
+			case len(symbols) == 1:
+				n = most
+			case k == focus:
+				n = vast
+			}
 		case s.size == single:
 			n = 1
 		case s.size == long && k != focus:
@@ -396,7 +411,7 @@ func (m *maker) within(src *choice.Source, name string, n int) int {
 // follows from its key.
 func (m *maker) write(c *Case) error {
 	src := choice.New(choice.Derive(c.Key, 1<<33))
-	p := &program.Program{Name: "kernel", Seed: c.Key}
+	p := &program.Program{Name: "kernel", Seed: c.seed()}
 	for k := range c.sig.Inputs {
 		in, err := c.input(k, src)
 		if err != nil {

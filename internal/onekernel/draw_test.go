@@ -442,3 +442,37 @@ func TestSizesThatAreNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestVastDraws: where a kernel has threads at work, two calls are so large that these are at
+// work at once, one in rows and one beside them.
+func TestVastDraws(t *testing.T) {
+	for _, inputs := range []string{"x: f32[N,C]", "x: f32[N]", "a: f32[M,K], b: f32[N,K]"} {
+		m := makerOf(t, inputs, tensor.F32)
+		m.threads = true
+		all := cases(t, m, 20)
+		focus := map[string]bool{}
+		for _, i := range vastDraws {
+			for name, n := range all[i].Sizes {
+				if n >= vast {
+					focus[name] = true
+				}
+			}
+		}
+		if want := min(len(all[0].Sizes), len(vastDraws)); len(focus) != want {
+			t.Errorf("%s: large are %v, want %d symbols", inputs, focus, want)
+		}
+	}
+}
+
+// TestSeeds: some calls are made as in a process where nobody has set a seed.
+func TestSeeds(t *testing.T) {
+	unset := 0
+	for _, c := range cases(t, makerOf(t, "x: f32[N]", tensor.F32), 9) {
+		if c.program.Seed == unseeded {
+			unset++
+		}
+	}
+	if unset != 3 {
+		t.Errorf("%d of 9 calls have no seed, want 3", unset)
+	}
+}

@@ -103,6 +103,7 @@ type described struct {
 	Marks       bool            `json:"marks"`    // it may read what tells Triton's interpreter
 	Asks        bool            `json:"asks"`     // it may look for who judges it
 	Ends        bool            `json:"ends"`     // it may leave something to the end of its process
+	Threads     bool            `json:"threads"`  // it is native code that has threads at work
 }
 
 type parameter struct {
@@ -313,7 +314,7 @@ func (s *Session) open(ctx context.Context) error {
 	if err := s.openReference(ctx); err != nil {
 		return err
 	}
-	s.maker = &maker{seed: c.Seed, target: c.target(), promises: c.Promises}
+	s.maker = &maker{seed: c.Seed, target: c.target(), promises: c.Promises, threads: s.told.Threads}
 	if literal != nil {
 		for _, name := range s.told.Takes {
 			if name != nil {

@@ -136,7 +136,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 			return err
 		}
 		if parallel {
-			say("race", "gives a wrong result where it has two threads, and a right one with one")
+			say("race", "gives a wrong result where its threads are at work in call after call, and a right one in a single call")
 		}
 		spoilt, err := s.spoils(ctx, r)
 		if err != nil {

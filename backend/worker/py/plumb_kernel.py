@@ -127,7 +127,7 @@ class Subject:
             self.watch.imported(before)
         try:
             return dict(self.kernel.describe(), evidence=self.watch.take(), compiles=any(mentions(self.watch.file, word) or word.decode() in sys.modules for word in COMPILERS),
-                        marks=bool(self.watch.layer) and self.mentions(MARKS), asks=self.mentions(ASKING), ends=self.mentions((b"atexit",)))
+                        marks=bool(self.watch.layer) and self.mentions(MARKS), asks=self.mentions(ASKING), ends=self.mentions((b"atexit",)), threads=self.threads.any())
         except Exception as e:  # what it is asked to be, such as a ModelNew, is not there
             return {"error": self.watch.told(e)}
 
@@ -167,7 +167,7 @@ class Subject:
         return {}
 
     def observe(self, _):
-        return {"evidence": self.watch.later() if ON_TRIAL else [], "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "threads": self.threads.many and bool(self.threads.runtimes), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
+        return {"evidence": self.watch.later() if ON_TRIAL else [], "operators": self.watch.operators, "shares": self.watch.shares, "launches": self.watch.launches(), "copied": self.watch.copied, "formulas": self.watch.formulas, "foreign": self.watch.foreign or self.watch.launches() > 0, "builds": self.watch.builds, "programs": self.watch.programs(), "threads": self.threads.many and self.threads.any(), "work": self.watch.work(), "all_programs": self.watch.all_programs(), "elements": self.watch.elements}
 
     def finish(self, _):
         """Does what the kernel has left to the end of its process, and tells whether that is there yet."""

@@ -16,3 +16,11 @@ def gate(x, y):
 
 def concat_scale(x, y, w):
     return torch.cat([x, y], 1) * w
+
+
+def column_sums(x):
+    return x.sum(0)
+
+
+def row_lengths(x):
+    return x.abs().sum(-1)
