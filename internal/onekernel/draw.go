@@ -430,6 +430,7 @@ func (m *maker) write(c *Case) error {
 	}
 	p.Calls = []program.Call{call}
 	if c.Grad {
+		m.leave(c, p)
 		m.backward(c, p)
 	}
 	c.program = p

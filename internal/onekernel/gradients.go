@@ -27,6 +27,35 @@ func (m *maker) differentiate(c *Case) {
 	}
 }
 
+// turnsOfLeaves is how many cases lie between two in which one argument requires no gradient, as
+// data does, and between two in which it is the only one that does, as beside frozen weights.
+const turnsOfLeaves, allButOne, onlyOne = 12, 3, 9
+
+// partial reports whether not all arguments of a case that could require a gradient do.
+func (m *maker) partial(c *Case) bool {
+	at := c.Index % turnsOfLeaves
+	return m.form == nil && !m.promises.GradGrad && (at == allButOne || at == onlyOne)
+}
+
+// leave takes the gradients of some arguments from a case, by turns.
+func (m *maker) leave(c *Case, p *program.Program) {
+	var all []int
+	for i := range p.Inputs {
+		if p.Inputs[i].RequiresGrad {
+			all = append(all, i)
+		}
+	}
+	if len(all) < 2 || !m.partial(c) {
+		return
+	}
+	turn := all[c.Index/turnsOfLeaves%len(all)]
+	for _, i := range all {
+		if (i == turn) == (c.Index%turnsOfLeaves == allButOne) {
+			p.Inputs[i].RequiresGrad = false
+		}
+	}
+}
+
 // backward asks for the gradients of a case's result, or of its parts, each with a
 // cotangent of its own, and of the second order where they are promised.
 func (m *maker) backward(c *Case, p *program.Program) {
@@ -81,7 +110,9 @@ func (s *Session) gradless(ctx context.Context, c *Case, ref *backend.Outcome) (
 	if err != nil || o.Status != backend.OK {
 		return false, err
 	}
-	s.note("some calls without gradients: the reference gives none there: " + firstLine(ref.Message))
+	if !s.maker.partial(c) {
+		s.note("some calls without gradients: the reference gives none there: " + firstLine(ref.Message))
+	}
 	*c = plain
 	return true, nil
 }
@@ -104,7 +135,7 @@ func (s *Session) parted(c *Case, r *result) bool {
 	if len(c.parts) == 0 {
 		return false
 	}
-	if s.maker.legal == nil { // its result is always of one structure
+	if s.maker.legal == nil && !s.maker.partial(c) { // its result is always of one structure
 		s.maker.parts = c.parts
 	}
 	return s.maker.rewrite(c) == nil

@@ -165,3 +165,25 @@ func TestWhatHasNoGradientsIsNotRunAgainForIt(t *testing.T) {
 		t.Errorf("%+v is held to %+v", r.kernel, r.ref)
 	}
 }
+
+// TestSomeArgumentsAreNoLeaves: in some calls one argument has no gradient, in others one alone.
+func TestSomeArgumentsAreNoLeaves(t *testing.T) {
+	got := map[string]bool{}
+	for _, c := range cases(t, makerOf(t, "x: f32[N,C], g: f32[N,C], s: f32[C]", tensor.F32), 48) {
+		if !c.Grad {
+			continue
+		}
+		var leaves string
+		for _, in := range c.program.Inputs {
+			if in.RequiresGrad {
+				leaves += in.Name
+			}
+		}
+		got[leaves] = true
+	}
+	for _, want := range []string{"xgs", "gs", "xs", "xg", "x"} {
+		if !got[want] {
+			t.Errorf("no call in which the leaves are %q: %v", want, got)
+		}
+	}
+}

@@ -24,3 +24,7 @@ def column_sums(x):
 
 def row_lengths(x):
     return x.abs().sum(-1)
+
+
+def scaled_gate(x, g, s):
+    return x * torch.sigmoid(g) * s

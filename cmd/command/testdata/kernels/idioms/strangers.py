@@ -37,3 +37,36 @@ def concat_scale_last(x, y, w):
     # the weights of y are counted from its own start
     n = y.shape[1]
     return torch.cat([x * w[:x.shape[1]], y * w[:n]], 1)
+
+
+class ScaledGate(torch.autograd.Function):
+    """Computes the gradients that are asked for."""
+
+    packed = False
+
+    @staticmethod
+    def forward(ctx, x, g, s):
+        y = torch.sigmoid(g)
+        ctx.save_for_backward(x, y, s)
+        return x * y * s
+
+    @classmethod
+    def backward(cls, ctx, d):
+        x, y, s = ctx.saved_tensors
+        makes = lambda: d * y * s, lambda: d * x * s * y * (1 - y), lambda: (d * x * y).sum_to_size(s.shape)
+        made = [make() if asked else None for make, asked in zip(makes, ctx.needs_input_grad)]
+        if cls.packed:
+            made.sort(key=lambda t: t is None)
+        return tuple(made)
+
+
+class PackedScaledGate(ScaledGate):
+    packed = True
+
+
+def scaled_gate(x, g, s):
+    return ScaledGate.apply(x, g, s)
+
+
+def scaled_gate_packed(x, g, s):
+    return PackedScaledGate.apply(x, g, s)
