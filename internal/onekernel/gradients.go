@@ -28,21 +28,24 @@ func (m *maker) differentiate(c *Case) {
 }
 
 // turnsOfLeaves is how many cases lie between two in which one argument requires no gradient, as
-// data does, and between two in which it is the only one that does, as beside frozen weights.
+// data does, and between two in which it is the only one that does, as beside frozen weights. Of a
+// problem's model the inputs are such data, all of them.
 const turnsOfLeaves, allButOne, onlyOne = 12, 3, 9
 
 // partial reports whether not all arguments of a case that could require a gradient do.
 func (m *maker) partial(c *Case) bool {
 	at := c.Index % turnsOfLeaves
-	return m.form == nil && !m.promises.GradGrad && (at == allButOne || at == onlyOne)
+	return !m.promises.GradGrad && (at == allButOne || at == onlyOne && m.form == nil)
 }
 
 // leave takes the gradients of some arguments from a case, by turns.
 func (m *maker) leave(c *Case, p *program.Program) {
-	var all []int
+	var all, data []int
 	for i := range p.Inputs {
 		if p.Inputs[i].RequiresGrad {
-			all = append(all, i)
+			if all = append(all, i); !c.sig.state(p.Inputs[i].Name) {
+				data = append(data, i)
+			}
 		}
 	}
 	if len(all) < 2 || !m.partial(c) {
@@ -50,9 +53,11 @@ func (m *maker) leave(c *Case, p *program.Program) {
 	}
 	turn := all[c.Index/turnsOfLeaves%len(all)]
 	for _, i := range all {
-		if (i == turn) == (c.Index%turnsOfLeaves == allButOne) {
-			p.Inputs[i].RequiresGrad = false
+		leaf := (i != turn) == (c.Index%turnsOfLeaves == allButOne)
+		if m.form != nil {
+			leaf = len(data) == len(all) || !slices.Contains(data, i)
 		}
+		p.Inputs[i].RequiresGrad = leaf
 	}
 }
 

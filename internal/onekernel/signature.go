@@ -126,6 +126,11 @@ func (sig *Signature) buffer(name string) bool {
 	})
 }
 
+// state reports whether an argument is a parameter or a buffer of a problem's model.
+func (sig *Signature) state(name string) bool {
+	return slices.ContainsFunc(sig.Args, func(a Arg) bool { return a.Name == name && a.State })
+}
+
 // Signature says which arguments both functions take, and their sizes.
 type Signature struct {
 	Inputs []Input
