@@ -3,6 +3,7 @@ package onekernel
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"plumb/backend"
@@ -136,5 +137,15 @@ func TestNearTiesOfHalf(t *testing.T) {
 	r.verdict = s.judge.Case(backend.NewJob(r.program), r.ref, r.kernel).Verdict(nil)
 	if s.wrong(r) {
 		t.Error(r.verdict.Reason)
+	}
+}
+
+// TestAStableSortHasNoChoice: which of equal elements comes first is told where a sort is stable.
+func TestAStableSortHasNoChoice(t *testing.T) {
+	for ran, want := range map[string]bool{"aten::sort": true, "aten::sort aten::sort.stable": false, "aten::sort aten::sort.stable aten::topk": true, "aten::mul": false} {
+		r := &result{refSeen: observed{Operators: strings.Fields(ran)}}
+		if got := r.choosesFreely(); got != want {
+			t.Errorf("%s: free is %v, want %v", ran, got, want)
+		}
 	}
 }

@@ -192,6 +192,10 @@ func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool
 	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) {
 		return false, nil
 	}
+	if s.maker.partial(c) && !requiresGrad(r.kernel.Values[0]) && !slices.ContainsFunc(r.ref.Slots, tells) { // what it computed goes by none of the arguments left
+		s.withoutGradients(c)
+		return true, nil
+	}
 	demanded := s.cfg.Promises.Grad != nil && *s.cfg.Promises.Grad
 	if demanded || s.detached {
 		return false, nil
@@ -235,11 +239,16 @@ func detach(values []backend.Value) []backend.Value {
 	return values
 }
 
+// tells reports whether a gradient is not 0 everywhere.
+func tells(s backend.Slot) bool {
+	return s.Part == backend.PartGrad && s.Tensor != nil && compare.Any(s.Tensor, func(v complex128) bool { return v != 0 })
+}
+
 // lacksGradients reports whether an argument has no gradient that has one of the
 // reference's.
 func (r *result) lacksGradients() bool {
 	return slices.ContainsFunc(r.ref.Slots, func(want backend.Slot) bool {
-		return want.Part == backend.PartGrad && want.Tensor != nil && compare.Any(want.Tensor, func(v complex128) bool { return v != 0 }) &&
+		return tells(want) &&
 			!slices.ContainsFunc(r.kernel.Slots, func(got backend.Slot) bool { return got.Place == want.Place && got.Tensor != nil })
 	})
 }

@@ -84,6 +84,8 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, f, types, args=(), kwargs=None):
         name = getattr(f, "_schema", f).name if hasattr(f, "_schema") else str(f)
         self.names.append(name)
+        if (kwargs or {}).get("stable"):
+            self.names.append(name + ".stable")
         if "::" in name and not name.startswith(("aten::", "prim")) and hasattr(f, "redispatch"):  # PyTorch has the mode off in it
             with self:
                 return f.redispatch(ON_CPU, *args, **(kwargs or {}))
@@ -382,10 +384,12 @@ class Watch:
         """Returns a function of torch.library that tells of an operator of PyTorch's own."""
 
         def impl(library, name, *args, **kwargs):
-            frame = getframe(1)
+            frame, made = getframe(1), getattr(args[0] if args else None, "__code__", None)
+            lazily = False  # PyTorch adds what it has of its own, as where vmap is first used
             while frame is not None and frame.f_code.co_filename.startswith(OF_TORCH):
+                lazily = lazily or made is not None and made.co_filename.startswith(OF_TORCH) and "/torch/_library/" not in frame.f_code.co_filename and not frame.f_code.co_filename.endswith("/torch/library.py")
                 frame = frame.f_back
-            if self.on and library.ns in ("aten", "prims") and frame is not None and self.wrote(frame.f_code):
+            if self.on and library.ns in ("aten", "prims") and not lazily and frame is not None and self.wrote(frame.f_code):
                 self.note("patches", "replaces the operator %s::%s" % (library.ns, str(name).rpartition("::")[2]))
             return register(library, name, *args, **kwargs)
 

@@ -51,6 +51,10 @@ assert plumb_forms.some(many).shape == (1, 512, 512), plumb_forms.some(many).sha
 assert plumb_forms.described(many) == {"dtype": "float32", "shape": [1, 5, 512, 512], "lo": 0.0, "hi": 1.0, "pattern": "lower", "among": [0.0, 1.0]}
 assert plumb_forms.some(many[0, :1]) is not many and plumb_forms.some(torch.ones(3)).shape == (3,)
 
+# A sort that is stable leaves no choice among equal elements.
+sorts = [plumb_watch.recorded(f)[1] for f in (lambda: torch.argsort(torch.ones(3)), lambda: torch.sort(torch.ones(3), stable=True))]
+assert sorts == [["aten::sort"], ["aten::sort", "aten::sort.stable"]], sorts
+
 # The same work by other operators, in place or not.
 a, b = torch.ones(2, 2), torch.ones(2)
 works = [plumb_watch.recorded(f)[1] for f in (

@@ -28,3 +28,12 @@ def row_lengths(x):
 
 def scaled_gate(x, g, s):
     return x * torch.sigmoid(g) * s
+
+
+def ranks(x):
+    return torch.argsort(x, dim=-1, stable=True)
+
+
+def pooled(x, w):
+    a = torch.softmax(x @ w, dim=1)
+    return (a[..., None] * x).sum(1)

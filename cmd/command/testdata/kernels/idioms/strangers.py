@@ -70,3 +70,17 @@ def scaled_gate(x, g, s):
 
 def scaled_gate_packed(x, g, s):
     return PackedScaledGate.apply(x, g, s)
+
+
+def ranks(x):
+    return torch.sort(x, dim=-1, stable=True).indices
+
+
+def ranks_turned(x):
+    """Largest first, turned: equal elements come in the other order."""
+    return torch.sort(x, dim=-1, descending=True, stable=True).indices.flip(-1)
+
+
+def pooled_by_vmap(x, w):
+    """PyTorch registers operators of its own where vmap is first used."""
+    return torch.func.vmap(lambda rows: (torch.softmax(rows @ w, 0)[:, None] * rows).sum(0))(x)
