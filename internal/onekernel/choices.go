@@ -251,13 +251,13 @@ var choosing = []string{"aten::topk", "aten::sort", "aten::argsort", "aten::kthv
 
 const ordered = 3
 
-// stableSort is what a worker tells of beside aten::sort where that is asked to be stable.
-const stableSort = "aten::sort.stable"
+// stable is what a worker tells of beside a sort's name where that is asked to be stable.
+const stable = ".stable"
 
 func (r *result) choosesFreely() bool {
 	ran := r.refSeen.Operators
 	return slices.ContainsFunc(choosing, func(name string) bool {
-		return slices.Contains(ran, name) && (name != "aten::sort" || !slices.Contains(ran, stableSort))
+		return slices.Contains(ran, name) && !slices.Contains(ran, name+stable)
 	})
 }
 

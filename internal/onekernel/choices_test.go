@@ -142,7 +142,7 @@ func TestNearTiesOfHalf(t *testing.T) {
 
 // TestAStableSortHasNoChoice: which of equal elements comes first is told where a sort is stable.
 func TestAStableSortHasNoChoice(t *testing.T) {
-	for ran, want := range map[string]bool{"aten::sort": true, "aten::sort aten::sort.stable": false, "aten::sort aten::sort.stable aten::topk": true, "aten::mul": false} {
+	for ran, want := range map[string]bool{"aten::sort": true, "aten::sort aten::sort.stable": false, "aten::sort aten::sort.stable aten::topk": true, "aten::argsort aten::argsort.stable": false, "aten::mul": false} {
 		r := &result{refSeen: observed{Operators: strings.Fields(ran)}}
 		if got := r.choosesFreely(); got != want {
 			t.Errorf("%s: free is %v, want %v", ran, got, want)
