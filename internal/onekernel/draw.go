@@ -64,6 +64,7 @@ type Case struct {
 	kept    Regime  // of the case of which it keeps elements
 	still   bool    // by the clock of the kernel's import
 	single  bool    // with one thread, whatever its sizes
+	partial bool    // not all arguments that could require a gradient do
 	eval    bool    // of a model, which is in training else
 	test    int     // of a task: whose arguments the case has
 	own     bool    // of a task: with all of them as they are

@@ -32,12 +32,6 @@ func (m *maker) differentiate(c *Case) {
 // problem's model the inputs are such data, all of them.
 const turnsOfLeaves, allButOne, onlyOne = 12, 3, 9
 
-// partial reports whether not all arguments of a case that could require a gradient do.
-func (m *maker) partial(c *Case) bool {
-	at := c.Index % turnsOfLeaves
-	return !m.promises.GradGrad && (at == allButOne || at == onlyOne && m.form == nil)
-}
-
 // leave takes the gradients of some arguments from a case, by turns.
 func (m *maker) leave(c *Case, p *program.Program) {
 	var all, data []int
@@ -48,12 +42,14 @@ func (m *maker) leave(c *Case, p *program.Program) {
 			}
 		}
 	}
-	if len(all) < 2 || !m.partial(c) {
+	at := c.Index % turnsOfLeaves
+	c.partial = len(all) > 1 && !m.promises.GradGrad && (at == allButOne || at == onlyOne && m.form == nil)
+	if !c.partial {
 		return
 	}
 	turn := all[c.Index/turnsOfLeaves%len(all)]
 	for _, i := range all {
-		leaf := (i != turn) == (c.Index%turnsOfLeaves == allButOne)
+		leaf := (i != turn) == (at == allButOne)
 		if m.form != nil {
 			leaf = len(data) == len(all) || !slices.Contains(data, i)
 		}
@@ -115,7 +111,7 @@ func (s *Session) gradless(ctx context.Context, c *Case, ref *backend.Outcome) (
 	if err != nil || o.Status != backend.OK {
 		return false, err
 	}
-	if !s.maker.partial(c) {
+	if !c.partial {
 		s.note("some calls without gradients: the reference gives none there: " + firstLine(ref.Message))
 	}
 	*c = plain
@@ -140,7 +136,7 @@ func (s *Session) parted(c *Case, r *result) bool {
 	if len(c.parts) == 0 {
 		return false
 	}
-	if s.maker.legal == nil && !s.maker.partial(c) { // its result is always of one structure
+	if s.maker.legal == nil && !c.partial { // its result is always of one structure
 		s.maker.parts = c.parts
 	}
 	return s.maker.rewrite(c) == nil
@@ -192,7 +188,7 @@ func (s *Session) gradients(ctx context.Context, c *Case, r *result) (again bool
 	if !c.Grad || r.kernel.Status != backend.OK || len(r.ref.Values) == 0 || !requiresGrad(r.ref.Values[0]) {
 		return false, nil
 	}
-	if s.maker.partial(c) && !requiresGrad(r.kernel.Values[0]) && !slices.ContainsFunc(r.ref.Slots, tells) { // what it computed goes by none of the arguments left
+	if c.partial && !requiresGrad(r.kernel.Values[0]) && !slices.ContainsFunc(r.ref.Slots, tells) { // what it computed goes by none of the arguments left
 		s.withoutGradients(c)
 		return true, nil
 	}
