@@ -106,8 +106,20 @@ func (s *Space) Underlie(v, leaf op.Value, view *op.Call) {
 			x.steps = append([]step{{view, leaf}}, x.steps...)
 		}
 	}
-	m.whole, m.leaf = leaf, s.host.RequiresGrad(leaf)
+	m.whole, m.leaf = leaf, true
 	s.hold(&variable{memory: m}, leaf)
+}
+
+// Renew gives v, which has taken the elements of y, a memory of its own; older views of v keep
+// theirs. Where y, by a name or by a view, is still there, neither can be changed from then on.
+func (s *Space) Renew(v, y op.Value, named bool) {
+	s.of(v).memory.lent = true
+	from := s.of(y)
+	for _, x := range s.variables {
+		named = named || x != from && x.memory == from.memory
+	}
+	from.memory.lent = named
+	s.hold(&variable{memory: &memory{whole: v, leaf: s.host.RequiresGrad(v), lent: named}}, v)
 }
 
 // of returns the variable that v is a value of.
@@ -223,7 +235,9 @@ func (s *Space) note(c *op.Call, view op.Value) {
 	for _, v := range c.Args.AllValues() {
 		shares := s.host.Shares(c, view, v)
 		if s.host.Same(view, v) || shares && c.Def.Traits.Has(op.ItselfOrCopy) {
-			s.hold(s.of(v), view)
+			x := s.of(v) // whose value stays the one that has a leaf's gradient
+			s.variables[view] = x
+			s.host.Track(view, &x.memory.version)
 			return
 		}
 		if shares {

@@ -166,12 +166,8 @@ func (r *Run) setattr(c *program.Call) (*value, error) {
 		return &value{}, nil
 	case name == "requires_grad":
 		return &value{}, r.wantGrad(c, target.tensor, flag(args[0], true))
-	case name == "data" && isVar && r.space == nil:
-		r.session.Replace(target.tensor, v.Tensor)
-		return &value{}, nil
 	case name == "data" && isVar:
-		r.session.Replace(target.tensor, v.Tensor)
-		return &value{}, r.underlie(v, target.tensor)
+		return &value{}, r.setData(c, target.tensor, v)
 	}
 	return nil, fmt.Errorf("%w: assigning to the attribute %s", errUnsupported, name)
 }

@@ -57,28 +57,81 @@ func (r *Run) throughData(c *program.Call, call *op.Call, x *eager.Var) (*value,
 	return data, nil
 }
 
+// setData is x.data = y. What was computed from x before is not to be differentiated after:
+// by which elements PyTorch would do it depends on what the operators kept.
+func (r *Run) setData(c *program.Call, x, y *eager.Var) error {
+	later := r.job.Program.Calls[len(r.out.Values)+1:]
+	if from := r.computedFrom(x); from != nil && (refersTo(later, from) || slices.ContainsFunc(r.job.Program.Backward, func(b program.Backward) bool { return from[b.Value] })) {
+		return fmt.Errorf("%w: assigning x.data between what was computed from x and its use", errUnsupported)
+	}
+	r.session.Replace(x, y.Tensor)
+	if r.space == nil {
+		return nil
+	}
+	name, _ := c.Args[2].(program.Ref)
+	input := slices.ContainsFunc(r.job.Program.Inputs, func(in program.Input) bool { return in.Name == string(name) })
+	r.space.Renew(x, y, input || refersTo(later, map[program.Ref]bool{name: true}))
+	return nil
+}
+
+// refersTo reports whether one of the calls has one of the names.
+func refersTo(calls []program.Call, names map[program.Ref]bool) bool {
+	found := false
+	note := func(ref program.Ref) { found = found || names[ref] }
+	for i := range calls {
+		for _, a := range calls[i].Args {
+			program.Refs(a, note)
+		}
+		for _, kw := range calls[i].Kwargs {
+			program.Refs(kw.Value, note)
+		}
+	}
+	return found
+}
+
 // read reports whether a call has computed with a variable, itself or as the
 // state of a module.
-func (r *Run) read(x *eager.Var) bool {
-	read := false
+func (r *Run) read(x *eager.Var) bool { return r.computedFrom(x) != nil }
+
+// computedFrom are the results of calls that have computed with a variable, itself or as the
+// state of a module, and of those that computed with these; nil for none.
+func (r *Run) computedFrom(x *eager.Var) map[program.Ref]bool {
+	var from map[program.Ref]bool
 	for _, c := range r.job.Program.Calls[:len(r.out.Values)] {
 		args := c.Args
 		if op.InPlace(c.Target) || c.Target == "setattr" || c.Target == program.ModuleToGlobal || r.looks(&c) {
 			args = args[1:]
 		}
-		note := func(ref program.Ref) { read = read || r.env[ref].holds(x) }
+		reads := false
+		note := func(ref program.Ref) { reads = reads || from[ref] || r.env[ref].holds(x) }
 		for _, a := range args {
 			program.Refs(a, note)
 		}
 		for _, kw := range c.Kwargs {
 			program.Refs(kw.Value, note)
 		}
+		if reads {
+			if from == nil {
+				from = map[program.Ref]bool{}
+			}
+			from[program.Ref(c.Result)] = true
+		}
 	}
-	return read
+	return from
 }
 
-// looks reports whether a call gives an attribute that is no view of its tensor.
+// ofModules are the methods of modules that compute nothing.
+var ofModules = []string{"Module.to", "Module.float", "Module.double", "Module.half", "Module.bfloat16", "Module.cpu", "Module.train", "Module.eval", "Module.requires_grad_", "Module.zero_grad"}
+
+// looks reports whether a call gives an attribute that is no view of its tensor, or a module
+// itself.
 func (r *Run) looks(c *program.Call) bool {
+	if len(c.Args) == 0 {
+		return false
+	}
+	if slices.Contains(ofModules, c.Target) {
+		return true
+	}
 	ref, ok := c.Args[0].(program.Ref)
 	return c.Target == "getattr" && ok && (r.env[ref].module != nil || slices.Contains([]any{"data", "grad", "grad_fn", "is_leaf", "requires_grad", "shape", "ndim"}, c.Args[1]))
 }

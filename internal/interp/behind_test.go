@@ -15,6 +15,7 @@ import (
 func TestChangesBehindAutograd(t *testing.T) {
 	x := "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\n"
 	m := x + "m = torch.nn.Linear(2, 1)\nw = m.weight\n"
+	other := x + "z = tensor((2,), torch.float32, [3.0, 4.0])\no = torch.ones(1)\nq = o.add_(1)\n"
 	for name, c := range map[string]struct {
 		lines string
 		last  []float64 // of the last call
@@ -25,6 +26,9 @@ func TestChangesBehindAutograd(t *testing.T) {
 		"a parameter":      {m + "d = w.data\nv = d.fill_(0.5)\nb = m.bias\nbd = b.data\nv2 = bd.zero_()\ny = m(x)\ny.backward()", []float64{1.5}, []float64{.5, .5}},
 		"a detached view":  {m + "d = w.detach()\nv = d.fill_(0.5)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{1.5}, []float64{.5, .5}},
 		"a lost bias":      {m + "d = w.data\nv = d.fill_(2)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{6}, []float64{2, 2}},
+		"data given":       {other + "n = setattr(x, \"data\", z)\ny = x * x\ny.backward()", []float64{9, 16}, []float64{6, 8}},
+		"data changed":     {other + "k = z * 1\nn = setattr(x, \"data\", k)\nd = x.data\nv = d.mul_(2)\ny = x * x\ny.backward()", []float64{36, 64}, []float64{12, 16}},
+		"to its own dtype": {x + "o = torch.ones(1)\nv = o.add_(1)\nh = x.to(torch.float32)\ns = h.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
 		"a leaf stays one": {x + "d = x.detach()\nv = d.mul_(3)\ns = x.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
 	} {
 		out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, c.lines)))
@@ -68,5 +72,23 @@ func TestDataAfterUse(t *testing.T) {
 	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\ny = x * x\nd = x.data\nv = d.mul_(3)\ny.backward()")))
 	if out.Status != backend.Unsupported || !strings.Contains(out.Message, "changing x.data in place after x was used") {
 		t.Errorf("%s: %s", out.Status, out.Message)
+	}
+}
+
+// TestDataThatIsShared: what x.data = y makes one memory is changed by no call in place, and
+// what was computed from the x before is not differentiated.
+func TestDataThatIsShared(t *testing.T) {
+	x := "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\nz = tensor((2,), torch.float32, [3.0, 4.0])\n"
+	for lines, says := range map[string]string{
+		"n = setattr(x, \"data\", z)\nv = z.mul_(2)\ny = x * 2\n":                 "shares",
+		"n = setattr(x, \"data\", z)\nd = x.data\nv = d.mul_(2)\ny = x * 2\n":     "shares",
+		"w = z[0:2]\nn = setattr(x, \"data\", w)\nv = z.mul_(2)\ny = x * 2\n":     "shares",
+		"y = x * x\nn = setattr(x, \"data\", z)\ny.backward()\n":                  "assigning x.data between",
+		"y = x * x\nn = setattr(x, \"data\", z)\ns = y.sum()\nv = s.backward()\n": "assigning x.data between",
+	} {
+		out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, x+lines)))
+		if out.Status != backend.Unsupported || !strings.Contains(out.Message, says) {
+			t.Errorf("%s%s: %s", lines, out.Status, out.Message)
+		}
 	}
 }

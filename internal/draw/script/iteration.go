@@ -380,6 +380,23 @@ func (*iterator) Freeze()               {}
 func (*iterator) Truth() starlark.Bool  { return true }
 func (*iterator) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable type: iterator") }
 
+// Iterate is for "a, b = zip(x, y)", which reads as many values as it has targets, and one.
+func (i *iterator) Iterate() starlark.Iterator { return &unpacked{i} }
+
+type unpacked struct{ of *iterator }
+
+// Next gives no value where the next cannot be had: there are too few then.
+func (u *unpacked) Next(p *starlark.Value) bool {
+	v, err := u.of.next()
+	if v == nil || err != nil {
+		return false
+	}
+	*p = v
+	return true
+}
+
+func (*unpacked) Done() {}
+
 // next returns the next value; nil at the end.
 func (i *iterator) next() (v starlark.Value, err error) {
 	if len(i.rest) > 0 {

@@ -189,7 +189,7 @@ func (d *draw) unshare() {
 		if filled {
 			own := string(calls[s.at].Args[0].(program.Ref))
 			names = []string{own, calls[s.at].Result}
-			if d.facts[program.Ref(own)] == nil && !d.isInput(own) {
+			if !d.isWhole(own) {
 				continue // others may read what it is a part of
 			}
 			s.call.Result = calls[s.at].Result
@@ -207,6 +207,12 @@ func (d *draw) unshare() {
 	}
 }
 
-func (d *draw) isInput(name string) bool {
-	return slices.ContainsFunc(d.prog.Inputs, func(in program.Input) bool { return in.Name == name })
+// isWhole reports whether a value is an input, or a call's that gives no view of another.
+func (d *draw) isWhole(name string) bool {
+	i := slices.IndexFunc(d.prog.Calls, func(c program.Call) bool { return c.Result == name })
+	if i < 0 {
+		return true
+	}
+	defs := ops.Table().Lookup(d.prog.Calls[i].Target)
+	return len(defs) > 0 && !slices.ContainsFunc(defs, func(def *op.Def) bool { return def.View != nil || def.Compose != nil })
 }

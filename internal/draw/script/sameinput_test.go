@@ -31,6 +31,8 @@ func TestDrawsAreData(t *testing.T) {
 		"coins":            {"return torch.empty(3).bernoulli_(0.25) * 2", []string{"tensor((3,), torch.float32, integer(1.0, 2.0, key="}, "torch.empty Tensor.copy_ operator.mul"},
 		"filled alone":     {"return torch.empty(3).uniform_(-1, 1)", nil, "torch.empty Tensor.uniform_"},
 		"filled parameter": {"m = torch.nn.Linear(2, 3)\ntorch.nn.init.normal_(m.weight, 0, 0.02)\nreturn m.weight", []string{"tensor((3, 2), torch.float32, normal(0.0, 0.02, key="}, "torch.nn.Linear getattr Tensor.copy_ getattr"},
+		"filled result":    {"x = torch.ones(3) * 2\nreturn x.normal_()", nil, "torch.ones operator.mul Tensor.normal_"},
+		"filled part":      {"x = torch.ones(3)\nx[1:].normal_()\nreturn x", []string{"tensor((2,), torch.float32, normal("}, "torch.ones operator.getitem Tensor.copy_"},
 		"out":              {"x = torch.empty(3)\ntorch.randn(3, out=x)\nreturn x + 1", nil, "torch.empty torch.randn operator.add"},
 		"of other tensors": {"x = torch.ones(3)\nreturn torch.normal(x, x) + 1", nil, "torch.ones torch.normal operator.add"},
 	} {
