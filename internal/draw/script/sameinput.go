@@ -42,7 +42,7 @@ var (
 func (d *draw) shared(c program.Call) (*symbol, error) {
 	filled := slices.Contains(fillers, c.Target)
 	if !filled && !slices.Contains(creators, c.Target) && !slices.Contains(likes, c.Target) ||
-		d.test.global || d.ranked || d.expecting > 0 || d.trying > 0 || d.test.Profile != "" || d.env.Float.IsFloat() || d.env.Observer == nil || !d.ordinary(&c) {
+		d.test.global || d.ranked || d.test.Profile != "" || d.env.Observer == nil || !d.ordinary(&c) {
 		return nil, nil
 	}
 	call, err := d.boundDraw(&c)

@@ -9,6 +9,7 @@ import (
 	"plumb/internal/draw/choice"
 	"plumb/nn"
 	"plumb/ops"
+	"plumb/tensor"
 )
 
 // TestDrawsAreData: what a test draws and computes with is an input, the same on both sides;
@@ -19,22 +20,23 @@ func TestDrawsAreData(t *testing.T) {
 		inputs []string // how the text of each goes on behind its name
 		calls  string   // targets
 	}{
-		"read":             {"return torch.exp(torch.randn(2, 3))", []string{"tensor((2, 3), torch.float32, normal(0.0, 1.0, key="}, "torch.exp"},
-		"alone":            {"return torch.randn(2, 3)", nil, "torch.randn"},
-		"two, one alone":   {"a, b = torch.rand(2), torch.rand(2)\nreturn b, torch.exp(a)", []string{"tensor((2,), torch.float32, uniform("}, "torch.rand torch.exp"},
-		"leaf":             {"x = torch.rand(3, dtype=torch.float64, requires_grad=True)\nreturn x * 2", []string{"tensor((3,), torch.float64, uniform(0.0, 1.0, key="}, "operator.mul"},
-		"integers":         {"return torch.randint(5, (4,)) + 1", []string{"tensor((4,), torch.int64, integer(0.0, 5.0, key="}, "operator.add"},
-		"permutation":      {"x = torch.ones(3)\nreturn x[torch.randperm(3)]", []string{"tensor((3,), torch.int64, ["}, "torch.ones operator.getitem"},
-		"like":             {"x = torch.ones(3, dtype=torch.float16)\nreturn torch.randn_like(x) + x", []string{"tensor((3,), torch.float16, normal("}, "torch.ones operator.add"},
-		"normal":           {"return -torch.normal(2.0, 0.5, (3,))", []string{"tensor((3,), torch.float32, normal(2.0, 0.5, key="}, "operator.neg"},
-		"filled":           {"return torch.exp(torch.empty(3).uniform_(-1, 1))", []string{"tensor((3,), torch.float32, uniform(-1.0, 1.0, key="}, "torch.empty Tensor.copy_ torch.exp"},
-		"coins":            {"return torch.empty(3).bernoulli_(0.25) * 2", []string{"tensor((3,), torch.float32, integer(1.0, 2.0, key="}, "torch.empty Tensor.copy_ operator.mul"},
-		"filled alone":     {"return torch.empty(3).uniform_(-1, 1)", nil, "torch.empty Tensor.uniform_"},
-		"filled parameter": {"m = torch.nn.Linear(2, 3)\ntorch.nn.init.normal_(m.weight, 0, 0.02)\nreturn m.weight", []string{"tensor((3, 2), torch.float32, normal(0.0, 0.02, key="}, "torch.nn.Linear getattr Tensor.copy_ getattr"},
-		"filled result":    {"x = torch.ones(3) * 2\nreturn x.normal_()", nil, "torch.ones operator.mul Tensor.normal_"},
-		"filled part":      {"x = torch.ones(3)\nx[1:].normal_()\nreturn x", []string{"tensor((2,), torch.float32, normal("}, "torch.ones operator.getitem Tensor.copy_"},
-		"out":              {"x = torch.empty(3)\ntorch.randn(3, out=x)\nreturn x + 1", nil, "torch.empty torch.randn operator.add"},
-		"of other tensors": {"x = torch.ones(3)\nreturn torch.normal(x, x) + 1", nil, "torch.ones torch.normal operator.add"},
+		"read":               {"return torch.exp(torch.randn(2, 3))", []string{"tensor((2, 3), torch.float32, normal(0.0, 1.0, key="}, "torch.exp"},
+		"alone":              {"return torch.randn(2, 3)", nil, "torch.randn"},
+		"two, one alone":     {"a, b = torch.rand(2), torch.rand(2)\nreturn b, torch.exp(a)", []string{"tensor((2,), torch.float32, uniform("}, "torch.rand torch.exp"},
+		"leaf":               {"x = torch.rand(3, dtype=torch.float64, requires_grad=True)\nreturn x * 2", []string{"tensor((3,), torch.float64, uniform(0.0, 1.0, key="}, "operator.mul"},
+		"integers":           {"return torch.randint(5, (4,)) + 1", []string{"tensor((4,), torch.int64, integer(0.0, 5.0, key="}, "operator.add"},
+		"permutation":        {"x = torch.ones(3)\nreturn x[torch.randperm(3)]", []string{"tensor((3,), torch.int64, ["}, "torch.ones operator.getitem"},
+		"like":               {"x = torch.ones(3, dtype=torch.float16)\nreturn torch.randn_like(x) + x", []string{"tensor((3,), torch.float16, normal("}, "torch.ones operator.add"},
+		"normal":             {"return -torch.normal(2.0, 0.5, (3,))", []string{"tensor((3,), torch.float32, normal(2.0, 0.5, key="}, "operator.neg"},
+		"filled":             {"return torch.exp(torch.empty(3).uniform_(-1, 1))", []string{"tensor((3,), torch.float32, uniform(-1.0, 1.0, key="}, "torch.empty Tensor.copy_ torch.exp"},
+		"coins":              {"return torch.empty(3).bernoulli_(0.25) * 2", []string{"tensor((3,), torch.float32, integer(1.0, 2.0, key="}, "torch.empty Tensor.copy_ operator.mul"},
+		"filled alone":       {"return torch.empty(3).uniform_(-1, 1)", nil, "torch.empty Tensor.uniform_"},
+		"filled parameter":   {"m = torch.nn.Linear(2, 3)\ntorch.nn.init.normal_(m.weight, 0, 0.02)\nreturn m.weight", []string{"tensor((3, 2), torch.float32, normal(0.0, 0.02, key="}, "torch.nn.Linear getattr Tensor.copy_ getattr"},
+		"filled result":      {"x = torch.ones(3) * 2\nreturn x.normal_()", nil, "torch.ones operator.mul Tensor.normal_"},
+		"filled part":        {"x = torch.ones(3)\nx[1:].normal_()\nreturn x", []string{"tensor((2,), torch.float32, normal("}, "torch.ones operator.getitem Tensor.copy_"},
+		"that may be raised": {"try:\n    x = torch.rand(2)\nexcept RuntimeError:\n    x = torch.ones(2)\nreturn x * 2", []string{"tensor((2,), torch.float32, uniform("}, "operator.mul"},
+		"out":                {"x = torch.empty(3)\ntorch.randn(3, out=x)\nreturn x + 1", nil, "torch.empty torch.randn operator.add"},
+		"of other tensors":   {"x = torch.ones(3)\nreturn torch.normal(x, x) + 1", nil, "torch.ones torch.normal operator.add"},
 	} {
 		f := load(t, "import torch\n"+body(test.body))
 		p, err := f.Tests()[0].Draw(choice.New(3), Env{Signatures: tableSigs{}, Observer: nativeObserver{native.New(ops.Table(), nn.Modules())}})
@@ -91,5 +93,23 @@ return a + b + c + d + e + h`))
 			t.Error("all cases have the same data")
 		}
 		before = keys
+	}
+}
+
+// TestDataOfTheRunsDType: a run's dtype is that of random tensors and modules, not of what a
+// test makes itself, as torch.zeros beside its torch.randn.
+func TestDataOfTheRunsDType(t *testing.T) {
+	f := load(t, "import torch\n"+body("return torch.randn(2) + torch.rand(2, dtype=torch.float32) + torch.randint(3, (2,))"))
+	env := Env{Signatures: tableSigs{}, Observer: nativeObserver{native.New(ops.Table(), nn.Modules())}, Float: tensor.F64}
+	p, err := f.Tests()[0].Draw(choice.New(1), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []tensor.DType
+	for _, in := range p.Inputs {
+		got = append(got, in.DType)
+	}
+	if !slices.Equal(got, []tensor.DType{tensor.F32, tensor.F32, tensor.I64}) {
+		t.Errorf("%v\n%s", got, p)
 	}
 }
