@@ -145,7 +145,7 @@ func (d *draw) fillOf(target string, call *op.Call, of op.Meta) (program.Fill, b
 		legal = f.Hi >= 0 && !math.IsInf(f.Lo, 0) && !math.IsInf(f.Hi, 0) && !math.IsNaN(f.Lo)
 	}
 	if f.Dist != program.Integer {
-		legal = legal && (of.DType.IsFloat() || of.DType.IsComplex())
+		legal = legal && (of.DType.IsFloat() || of.DType.IsComplex() && target != "Tensor.uniform_")
 	}
 	f.Key = d.nextKey()
 	return f, legal
