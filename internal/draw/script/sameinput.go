@@ -42,7 +42,7 @@ var (
 func (d *draw) shared(c program.Call) (*symbol, error) {
 	filled := slices.Contains(fillers, c.Target)
 	if !filled && !slices.Contains(creators, c.Target) && !slices.Contains(likes, c.Target) ||
-		d.test.global || d.ranked || d.test.Profile != "" || d.env.Observer == nil || !d.ordinary(&c) {
+		d.test.global || d.ranked || d.test.Profile != "" || !d.ordinary(&c) {
 		return nil, nil
 	}
 	call, err := d.boundDraw(&c)
@@ -80,18 +80,25 @@ func (d *draw) ordinary(c *program.Call) bool {
 	return true
 }
 
-// boundDraw binds the call; a tensor among its arguments stands for what it is known to be.
+// boundDraw binds the call; a tensor among its arguments stands for what it is known to be. The
+// top of a file is run once without a reference: it asks none later either, so that the names
+// are the same.
 func (d *draw) boundDraw(c *program.Call) (*op.Call, error) {
+	_, loads := d.thread.Local(loadKey).(*loader)
 	args, kwargs, err := c.OpArgs(func(ref program.Ref) (any, error) {
-		s := d.symbols[ref]
-		if s == nil {
-			return nil, ErrNoObserver
+		s, made := d.symbols[ref], d.facts[ref]
+		switch {
+		case s == nil:
+		case s.input != nil:
+			return tensor.New(s.input.DType, s.input.Shape...), nil
+		case made != nil:
+			return tensor.New(made.DType, made.Shape...), nil
+		case !loads && d.env.Observer != nil:
+			if t, err := s.tensor(); err == nil && t != nil {
+				return t, nil
+			}
 		}
-		t, err := s.tensor()
-		if err != nil || t == nil {
-			return nil, ErrNoObserver
-		}
-		return t, nil
+		return nil, ErrNoObserver
 	})
 	if err != nil {
 		return nil, err

@@ -113,3 +113,36 @@ func TestDataOfTheRunsDType(t *testing.T) {
 		t.Errorf("%v\n%s", got, p)
 	}
 }
+
+// TestDataAtTheTop: what the file draws outside of a test, and hands to it, is data of the case.
+func TestDataAtTheTop(t *testing.T) {
+	src := `import pytest
+import torch
+X = torch.randn(3)
+Y = [torch.randn_like(X), torch.empty(2).uniform_()]
+@pytest.mark.parametrize("p", [torch.rand(4), Y[0]])
+def test_it(p):
+    return torch.exp(p) + torch.exp(X).sum() + torch.exp(Y[1]).sum()
+`
+	f := load(t, src)
+	for _, test := range f.Tests() {
+		p, err := test.Draw(choice.New(3), Env{Signatures: tableSigs{}, Observer: nativeObserver{native.New(ops.Table(), nn.Modules())}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := map[string]bool{}
+		for i := range p.Calls {
+			for _, r := range refsOf(&p.Calls[i]) {
+				read[string(r)] = true
+			}
+		}
+		for _, c := range p.Calls {
+			if read[c.Result] && (c.Target == "torch.rand" || c.Target == "torch.randn" || c.Target == "torch.randn_like" || c.Target == "Tensor.uniform_") {
+				t.Errorf("%s stays a call\n%s", c.Target, p)
+			}
+		}
+		if len(p.Inputs) < 3 {
+			t.Errorf("%d inputs\n%s", len(p.Inputs), p)
+		}
+	}
+}
