@@ -128,6 +128,9 @@ func (d *draw) integer(v starlark.Value) (int, error) {
 
 func (d *draw) getattr(s *symbol, name string) (*symbol, error) {
 	c := program.Call{Target: "getattr", Args: []any{s.ref, name}}
+	if s.hooked != "" && (name == "grad" || name == "is_leaf" || name == "data") {
+		c.Args[0] = s.hooked
+	}
 	if out := d.mirrored(s.side, c); out != nil {
 		return out, nil
 	}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -127,8 +128,8 @@ func (s *symbol) hookedInside() bool {
 // registerHook is Tensor.register_hook: what is computed from the tensor from
 // now on is computed from its like, whose gradient the hook sees.
 func (s *symbol) registerHook(fn starlark.Value) (starlark.Value, error) {
-	if s.input != nil || isParam(s) {
-		return nil, lack("register_hook of a leaf is not supported in test files")
+	if isParam(s) {
+		return nil, lack("register_hook of a parameter is not supported in test files")
 	}
 	apply, err := torchPrelude()["GradientHook"].(*class).Attr("apply")
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *symbol) registerHook(fn starlark.Value) (starlark.Value, error) {
 	v, err := starlark.Call(s.d.thread, apply, starlark.Tuple{s, fn}, nil)
 	if like, ok := v.(*symbol); ok && err == nil {
 		before := s.ref
-		s.ref = like.ref
+		s.ref, s.hooked = like.ref, cmp.Or(s.hooked, before)
 		return handle(func() { s.ref = before }), nil
 	}
 	return nil, err

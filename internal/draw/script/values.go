@@ -305,6 +305,7 @@ type symbol struct {
 	// attribute says that it is an attribute of another value.
 	attribute bool
 	hooks     hooks                     // of a module
+	hooked    program.Ref               // of a tensor with hooks: its name without them, which has the gradient
 	settings  map[string]starlark.Value // of a module: attributes that are no tensors; nil for those that are
 	hosted    *object                   // that a container has become, once the test has changed what it holds
 	side      string                    // "pytorch" or "oneflow" where it is one side's alone
