@@ -115,6 +115,7 @@ func (s *Space) Underlie(v, leaf op.Value, view *op.Call) {
 func (s *Space) Renew(v, y op.Value, named bool) {
 	s.of(v).memory.lent = true
 	from := s.of(y)
+	named = named || from.memory.lent
 	for _, x := range s.variables {
 		named = named || x != from && x.memory == from.memory
 	}

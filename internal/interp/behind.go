@@ -3,6 +3,7 @@ package interp
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumb/internal/eager"
 	"plumb/op"
@@ -61,8 +62,8 @@ func (r *Run) throughData(c *program.Call, call *op.Call, x *eager.Var) (*value,
 // by which elements PyTorch would do it depends on what the operators kept.
 func (r *Run) setData(c *program.Call, x, y *eager.Var) error {
 	later := r.job.Program.Calls[len(r.out.Values)+1:]
-	if from := r.computedFrom(x); from != nil && (refersTo(later, from) || slices.ContainsFunc(r.job.Program.Backward, func(b program.Backward) bool { return from[b.Value] })) {
-		return fmt.Errorf("%w: assigning x.data between what was computed from x and its use", errUnsupported)
+	if from := r.computedFrom(x); from != nil && r.differentiates(later, from) {
+		return fmt.Errorf("%w: assigning x.data between what was computed from x and its gradient", errUnsupported)
 	}
 	r.session.Replace(x, y.Tensor)
 	if r.space == nil {
@@ -72,6 +73,21 @@ func (r *Run) setData(c *program.Call, x, y *eager.Var) error {
 	input := slices.ContainsFunc(r.job.Program.Inputs, func(in program.Input) bool { return in.Name == string(name) })
 	r.space.Renew(x, y, input || refersTo(later, map[program.Ref]bool{name: true}))
 	return nil
+}
+
+// differentiates reports whether one of the calls, or the program in the end, asks for the
+// gradient of one of the names, or of what the calls compute from them.
+func (r *Run) differentiates(calls []program.Call, names map[program.Ref]bool) bool {
+	for i := range calls {
+		c := &calls[i]
+		switch reads := refersTo(calls[i:i+1], names); {
+		case reads && (c.IsBackward() || strings.HasPrefix(c.Target, "torch.autograd.")):
+			return true
+		case reads:
+			names[program.Ref(c.Result)] = true
+		}
+	}
+	return slices.ContainsFunc(r.job.Program.Backward, func(b program.Backward) bool { return names[b.Value] })
 }
 
 // refersTo reports whether one of the calls has one of the names.

@@ -27,6 +27,7 @@ func TestChangesBehindAutograd(t *testing.T) {
 		"a detached view":  {m + "d = w.detach()\nv = d.fill_(0.5)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{1.5}, []float64{.5, .5}},
 		"a lost bias":      {m + "d = w.data\nv = d.fill_(2)\nn = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{6}, []float64{2, 2}},
 		"data given":       {other + "n = setattr(x, \"data\", z)\ny = x * x\ny.backward()", []float64{9, 16}, []float64{6, 8}},
+		"data looked at":   {other + "u = x * x\nb = u.sum()\nc = b.backward()\nn = setattr(x, \"data\", z)\ns = u * 1\nd = x.detach()\ny = d * 1", []float64{3, 4}, []float64{2, 4}},
 		"data changed":     {other + "k = z * 1\nn = setattr(x, \"data\", k)\nd = x.data\nv = d.mul_(2)\ny = x * x\ny.backward()", []float64{36, 64}, []float64{12, 16}},
 		"to its own dtype": {x + "o = torch.ones(1)\nv = o.add_(1)\nh = x.to(torch.float32)\ns = h.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
 		"a leaf stays one": {x + "d = x.detach()\nv = d.mul_(3)\ns = x.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
