@@ -227,8 +227,8 @@ func (d *drawing) file(name string, src []byte) (*loaded, error) {
 	for _, n := range file.Notes {
 		out.notes = append(out.notes, fmt.Sprintf("%s:%d: %s", name, n.Line, n.Text))
 	}
-	if len(file.CUDA) > 0 && !d.strict && d.device == newSubjects().device {
-		out.notes = append(out.notes, fmt.Sprintf("%s:%d: the accelerator is the CPU in this run (%s); see --device-strict", name, file.CUDA[0], count(len(file.CUDA), "line")))
+	if len(file.Accelerators) > 0 && !d.strict && d.device == newSubjects().device {
+		out.notes = append(out.notes, fmt.Sprintf("%s:%d: the accelerator that it names is the CPU in this run (%s); see --device-strict", name, file.Accelerators[0], count(len(file.Accelerators), "line")))
 	}
 	if len(file.Tests()) == 0 {
 		return nil, fmt.Errorf("%s has no test: write one as\n\n  @autotest()\n  def test_relu():\n      x = random_tensor(ndim=2)\n      return torch.relu(x)", name)

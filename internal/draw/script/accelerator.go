@@ -13,27 +13,41 @@ var accelerators = strings.Fields("cuda xpu npu mps hpu mlu musa sdaa gcu xla pr
 
 // kindOfDevice is "cuda" of "cuda:1"; empty for what is none of the accelerators.
 func kindOfDevice(device string) string {
-	kind, _, _ := strings.Cut(device, ":")
-	if slices.Contains(accelerators, kind) {
+	if kind, _, _ := strings.Cut(device, ":"); isAccelerator(kind) {
 		return kind
 	}
 	return ""
 }
 
-// hasKind reports whether the run has a device of a kind.
-func (d *draw) hasKind(kind string) bool {
-	return d != nil && slices.ContainsFunc(d.env.Devices, func(device string) bool { return kindOfDevice(device) == kind })
+func isAccelerator(kind string) bool { return slices.Contains(accelerators, kind) }
+
+// devicesOf is how many devices of a kind the run has.
+func (d *draw) devicesOf(kind string) int {
+	n := 0
+	if d != nil {
+		for _, device := range d.env.Devices {
+			if kindOfDevice(device) == kind {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// lacksDevice reports whether a device is an accelerator that the run has not.
+func (d *draw) lacksDevice(device string) bool {
+	kind := kindOfDevice(device)
+	return kind != "" && d.devicesOf(kind) == 0
 }
 
 // placed returns the device of the run for one that a test names: the default takes the place
 // of an accelerator that the run has not.
 func (d *draw) placed(name string) (string, error) {
-	kind := kindOfDevice(name)
 	switch {
-	case kind == "" || d.hasKind(kind):
+	case !d.lacksDevice(name):
 		return name, nil
 	case d.env.DeviceStrict:
-		return "", lack("the device %q needs a run with --device %s", name, kind)
+		return "", lack("the device %q needs a run with --device %s", name, kindOfDevice(name))
 	}
 	return d.device(), nil
 }
@@ -45,20 +59,20 @@ var ignoredOfDevices = strings.Fields("manual_seed manual_seed_all seed seed_all
 func (p path) ofDevice(t *starlark.Thread) starlark.Value {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(string(p), "torch."), "backends."), ".")
 	d, _ := t.Local(drawKey).(*draw)
-	has := d.hasKind(kind)
+	n := d.devicesOf(kind)
 	switch {
 	case kind == "accelerator" && name == "is_available":
 		return starlark.Bool(d != nil && kindOfDevice(d.device()) != "")
-	case kindOfDevice(kind) == "":
+	case !isAccelerator(kind):
 		return nil
 	case slices.Contains(ignoredOfDevices, name):
 		return starlark.None
 	case name == "is_available", name == "is_initialized", name == "is_built":
-		return starlark.Bool(has)
-	case name == "is_bf16_supported" && !has:
+		return starlark.Bool(n > 0)
+	case name == "is_bf16_supported" && n == 0:
 		return starlark.False
-	case name == "device_count" && !has:
-		return starlark.MakeInt(0)
+	case name == "device_count":
+		return starlark.MakeInt(n)
 	}
 	return nil
 }

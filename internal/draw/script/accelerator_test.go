@@ -31,7 +31,7 @@ func TestAcceleratorsOfAnyKind(t *testing.T) {
 	if _, err := f.Tests()[0].Draw(choice.New(1), env("cpu")); err == nil || !strings.Contains(err.Error(), "assertion failed: assert_allclose") {
 		t.Errorf("%v", err)
 	}
-	f = load(t, "import torch\n"+body("x = torch.ones(3, device='xpu')\nassert torch.xpu.is_available() and not torch.cuda.is_available() and torch.accelerator.is_available()\nreturn x.xpu().to('cuda:0') * 2"))
+	f = load(t, "import torch\n"+body("x = torch.ones(3, device='xpu')\nassert torch.xpu.is_available() and torch.xpu.device_count() == 1 and not torch.cuda.is_available() and torch.accelerator.is_available()\nreturn x.xpu().to('cuda:0') * 2"))
 	if p, err = f.Tests()[0].Draw(choice.New(1), env("xpu")); err != nil || strings.Count(p.String(), "xpu") != 1 || strings.Contains(p.String(), "cuda") {
 		t.Errorf("%v\n%s", err, p)
 	}

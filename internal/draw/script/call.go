@@ -37,7 +37,7 @@ func (p path) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []sta
 
 // method calls a method of a tensor or module.
 func (d *draw) method(s *symbol, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if kindOfDevice(name) == name && name != "" && !(name == "cuda" && d.hasKind(name)) {
+	if isAccelerator(name) && (name != "cuda" || d.lacksDevice(name)) {
 		return d.method(s, "to", starlark.Tuple{starlark.String(name)}, nil)
 	}
 	switch name {

@@ -455,7 +455,7 @@ return y`)
 	if !errors.As(err, &e) || !e.Unsupported || !strings.Contains(e.Msg, "needs a run with --device cuda") {
 		t.Errorf("with DeviceStrict: %v", err)
 	}
-	if got := load(t, src).CUDA; !slices.Equal(got, []int{3, 4, 5, 6}) {
+	if got := load(t, src).Accelerators; !slices.Equal(got, []int{3, 4, 5, 6}) {
 		t.Errorf("lines that name CUDA: %v", got)
 	}
 }

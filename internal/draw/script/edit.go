@@ -42,13 +42,13 @@ type segment struct {
 
 // rewritten is a source after its edits.
 type rewritten struct {
-	text     string
-	marks    map[point]mark
-	segments map[int32][]segment // by line
-	opaque   bool                // something outside of every function was dropped
-	stars    []string            // modules of which everything is imported
-	imports  []string            // modules, and what may be one
-	cuda     []int               // lines that name a CUDA device
+	text         string
+	marks        map[point]mark
+	segments     map[int32][]segment // by line
+	opaque       bool                // something outside of every function was dropped
+	stars        []string            // modules of which everything is imported
+	imports      []string            // modules, and what may be one
+	accelerators []int               // lines that name one
 }
 
 // source returns the position in the original text.

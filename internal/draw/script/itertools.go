@@ -247,7 +247,7 @@ func runProduct(t *starlark.Thread, seqs []starlark.Value) ([]starlark.Value, er
 		}
 		here := slices.DeleteFunc(slices.Clone(vs), func(v starlark.Value) bool {
 			s, ok := v.(starlark.String)
-			return ok && kindOfDevice(string(s)) != "" && !d.hasKind(kindOfDevice(string(s)))
+			return ok && d.lacksDevice(string(s))
 		})
 		if len(here) > 0 {
 			seqs[i] = starlark.Tuple(here)

@@ -92,16 +92,16 @@ func prepass(src string) (*rewritten, *scanError) {
 		}
 	}
 	out := apply(src, p.edits)
-	out.opaque, out.stars, out.imports, out.cuda = p.opaque, p.stars, p.imports, p.namesCUDA()
+	out.opaque, out.stars, out.imports, out.accelerators = p.opaque, p.stars, p.imports, p.namesAccelerators()
 	return out, nil
 }
 
-// namesCUDA returns the lines that name an accelerator.
-func (p *prepasser) namesCUDA() []int {
+// namesAccelerators returns the lines that name an accelerator.
+func (p *prepasser) namesAccelerators() []int {
 	var lines []int
 	for i, t := range p.toks {
 		named := t.kind == tokString && kindOfDevice(strings.Trim(t.text, `"'`)) != ""
-		moves := kindOfDevice(t.text) == t.text && i > 0 && p.toks[i-1].is(".") && p.toks[i+1].is("(")
+		moves := isAccelerator(t.text) && i > 0 && p.toks[i-1].is(".") && p.toks[i+1].is("(")
 		if !named && !moves {
 			continue
 		}

@@ -28,14 +28,14 @@ import (
 
 // File is a loaded test file. It may be used by several goroutines.
 type File struct {
-	Name  string
-	Notes []Note
-	CUDA  []int // lines that name a CUDA device
-	src   string
-	out   *rewritten
-	hints map[point]string
-	calls map[point]*syntax.CallExpr
-	tests []*Test
+	Name         string
+	Notes        []Note
+	Accelerators []int // lines that name one
+	src          string
+	out          *rewritten
+	hints        map[point]string
+	calls        map[point]*syntax.CallExpr
+	tests        []*Test
 	// mentions are the names that the body of the function at a line mentions.
 	mentions map[int][]string
 	endings  map[int]int // see Test.endings; by the same line
@@ -157,7 +157,7 @@ func (f *File) run() (starlark.StringDict, error) {
 	if scanErr != nil {
 		return nil, f.errorAt(pointAt(f.src, scanErr.at), scanErr.msg)
 	}
-	f.out, f.CUDA = out, out.cuda
+	f.out, f.Accelerators = out, out.accelerators
 	f.meet(out.imports)
 	names := f.newNames(out)
 	program, err := f.compile(names)
