@@ -13,9 +13,37 @@ import (
 // behindAutograd is what changes leaves though autograd does not notice.
 type behindAutograd struct {
 	data map[op.Value]*eager.Var // what x.data gave, and x
-	// through is the x.data by which the last call changed x: PyTorch counts
-	// that as a change of nothing else.
-	through *value
+}
+
+// counts reports whether PyTorch counts what a call changes in place as a change of another
+// name too: x.data, with its views, has a version counter of its own.
+func (r *Run) counts(c *program.Call, name program.Ref) bool {
+	if r.behind.data == nil || len(c.Args) == 0 {
+		return true
+	}
+	changed, ok := c.Args[0].(program.Ref)
+	return !ok || r.counter(changed) == r.counter(name)
+}
+
+// counter is the x.data that a value is or comes from; "" for none. It is asked of values that
+// share memory, which come from one another by views alone.
+func (r *Run) counter(name program.Ref) program.Ref {
+	calls := r.job.Program.Calls[:min(len(r.out.Values)+1, len(r.job.Program.Calls))]
+	for i := len(calls) - 1; i >= 0; i-- {
+		c := &calls[i]
+		if program.Ref(c.Result) != name || len(c.Args) == 0 {
+			continue
+		}
+		if c.Target == "getattr" && c.Args[1] == "data" {
+			return name
+		}
+		of, ok := c.Args[0].(program.Ref)
+		if !ok {
+			return ""
+		}
+		name = of
+	}
+	return ""
 }
 
 // dataOf returns the x of an in-place call on x.data; nil for other calls.
@@ -28,41 +56,88 @@ func (r *Run) dataOf(call *op.Call) *eager.Var {
 
 // throughData applies an in-place call to x.data, which changes x unnoticed by
 // autograd. That is x changed while nothing is recorded, provided that nothing
-// was computed from x before: PyTorch would differentiate that with x's new
-// elements.
+// that was computed from x before is differentiated after: PyTorch would do that
+// with x's new elements.
 func (r *Run) throughData(c *program.Call, call *op.Call, x *eager.Var) (*value, error) {
 	data := r.env[c.Args[0].(program.Ref)]
-	if call.Def.View != nil || r.read(x) || slices.Contains(call.Args.AllValues()[1:], op.Value(x)) {
-		return nil, fmt.Errorf("%w: changing x.data in place after x was used", errUnsupported)
+	if call.Def.View != nil || r.differentiatedLater(x) || slices.Contains(call.Args.AllValues()[1:], op.Value(x)) {
+		return nil, fmt.Errorf("%w: changing x.data in place between what was computed from x and its gradient", errUnsupported)
 	}
-	own := *call
-	own.Args.Vals = slices.Clone(call.Args.Vals)
-	own.Args.Vals[0] = x
-	r.space.Recording(false)
-	defer r.space.Recording(true)
-	err := r.session.Recording(false, func() error {
-		_, err := r.execute(&own)
-		return err
-	})
-	if err != nil {
+	if c.Grad() && slices.ContainsFunc(call.Args.AllValues()[1:], eager.RequiresGrad) {
+		return r.withHistory(c, call, x)
+	}
+	if err := r.quietly(call, x); err != nil {
 		return nil, err
 	}
 	if err := r.refresh(data); err != nil {
 		return nil, err
 	}
 	r.behind.data[data.tensor] = x
-	r.behind.through = data
 	if call.Def.InPlace.NoResult {
 		return &value{}, nil
 	}
 	return data, nil
 }
 
+// quietly applies an in-place call to x in place of its first argument, unrecorded.
+func (r *Run) quietly(call *op.Call, x op.Value) error {
+	r.space.Recording(false)
+	defer r.space.Recording(true)
+	return r.session.Recording(false, func() error {
+		_, err := r.execute(onto(call, x))
+		return err
+	})
+}
+
+// onto is a call with another first argument.
+func onto(call *op.Call, x op.Value) *op.Call {
+	own := *call
+	own.Args.Vals = slices.Clone(call.Args.Vals)
+	own.Args.Vals[0] = x
+	return &own
+}
+
+// withHistory applies an in-place call to x.data with an argument that requires a gradient:
+// x.data has the history of the result then, and x its elements alone.
+func (r *Run) withHistory(c *program.Call, call *op.Call, x *eager.Var) (*value, error) {
+	data := c.Args[0].(program.Ref)
+	again := slices.DeleteFunc(slices.Clone(r.later()), func(c program.Call) bool { return c.Target == "setattr" && c.Args[1] == "data" })
+	if refersTo(again, map[program.Ref]bool{data: true, program.Ref(c.Result): true}) {
+		return nil, fmt.Errorf("%w: using x.data after a change in place that is differentiated", errUnsupported)
+	}
+	apply := func(target string, args ...any) (op.Value, error) {
+		call, err := program.Resolve(r.table, target, args, nil)
+		if err != nil {
+			return nil, err
+		}
+		out, err := r.execute(call)
+		if err != nil {
+			return nil, err
+		}
+		return out[0], nil
+	}
+	own, err := apply("Tensor.clone", r.env[data].tensor)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.execute(onto(call, own)); err != nil {
+		return nil, err
+	}
+	if own, err = r.space.Current(own); err != nil {
+		return nil, err
+	}
+	r.env[data].tensor = own.(*eager.Var)
+	elements, err := program.Resolve(r.table, "Tensor.copy_", []any{x, own}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.env[data], r.quietly(elements, x)
+}
+
 // setData is x.data = y. What was computed from x before is not to be differentiated after:
 // by which elements PyTorch would do it depends on what the operators kept.
 func (r *Run) setData(c *program.Call, x, y *eager.Var) error {
-	later := r.job.Program.Calls[len(r.out.Values)+1:]
-	if from := r.computedFrom(x); from != nil && r.differentiates(later, from) {
+	if r.differentiatedLater(x) {
 		return fmt.Errorf("%w: assigning x.data between what was computed from x and its gradient", errUnsupported)
 	}
 	r.session.Replace(x, y.Tensor)
@@ -71,8 +146,18 @@ func (r *Run) setData(c *program.Call, x, y *eager.Var) error {
 	}
 	name, _ := c.Args[2].(program.Ref)
 	input := slices.ContainsFunc(r.job.Program.Inputs, func(in program.Input) bool { return in.Name == string(name) })
-	r.space.Renew(x, y, input || refersTo(later, map[program.Ref]bool{name: true}))
+	r.space.Renew(x, y, input || refersTo(r.later(), map[program.Ref]bool{name: true}))
 	return nil
+}
+
+// later are the calls after this one.
+func (r *Run) later() []program.Call { return r.job.Program.Calls[len(r.out.Values)+1:] }
+
+// differentiatedLater reports whether something that was computed from x is differentiated
+// after this call.
+func (r *Run) differentiatedLater(x *eager.Var) bool {
+	from := r.computedFrom(x)
+	return from != nil && r.differentiates(r.later(), from)
 }
 
 // differentiates reports whether one of the calls, or the program in the end, asks for the
@@ -104,10 +189,6 @@ func refersTo(calls []program.Call, names map[program.Ref]bool) bool {
 	}
 	return found
 }
-
-// read reports whether a call has computed with a variable, itself or as the
-// state of a module.
-func (r *Run) read(x *eager.Var) bool { return r.computedFrom(x) != nil }
 
 // computedFrom are the results of calls that have computed with a variable, itself or as the
 // state of a module, and of those that computed with these; nil for none.

@@ -165,7 +165,7 @@ func (t *Trace) called(c *program.Call) {
 			return
 		}
 		if now := t.Value(v.tensor.Tensor); now != old {
-			if through := t.run.behind.through; through == nil || through.tensor == v.tensor {
+			if t.run.counts(c, ref) {
 				changed = append(changed, change{name: string(ref), was: old, is: now})
 			}
 			t.marks[ref] = now
@@ -186,7 +186,6 @@ func (t *Trace) called(c *program.Call) {
 	for _, kw := range c.Kwargs {
 		program.Refs(kw.Value, look)
 	}
-	t.run.behind.through = nil
 	t.changes = append(t.changes, changed)
 	t.named(c.Result)
 }

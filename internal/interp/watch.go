@@ -68,8 +68,7 @@ func (w *watch) named(name string) {
 func (w *watch) called(c *program.Call) {
 	w.out.Watched = true
 	if w.space != nil && w.mayChange(c) {
-		w.renewed()
-		w.behind.through = nil
+		w.renewed(c)
 	}
 	if c.Target == "setattr" {
 		w.assigned()
@@ -110,7 +109,7 @@ func (w *watch) changed(name string, t *tensor.Tensor) {
 
 // renewed reports the names that stand for other elements than before, in the
 // order of the program.
-func (w *watch) renewed() {
+func (w *watch) renewed(c *program.Call) {
 	look := func(name string) {
 		ref := program.Ref(name)
 		old, ok := w.marks[ref]
@@ -118,7 +117,7 @@ func (w *watch) renewed() {
 		if !ok || w.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
 			return
 		}
-		if told := w.behind.through == nil || w.behind.through.tensor == v.tensor; told && !here(v.tensor.Tensor).SameBits(here(old.tensor)) {
+		if w.counts(c, ref) && !here(v.tensor.Tensor).SameBits(here(old.tensor)) {
 			w.changed(name, v.tensor.Tensor)
 		}
 		w.named(name)

@@ -16,12 +16,16 @@ import (
 
 // ask returns what the reference gives for a call that the case does not have.
 func (d *draw) ask(c program.Call) (backend.Value, error) {
-	c.Result = d.prog.Unused("asked")
+	return d.askIn(*d.prog, c)
+}
+
+// askIn is ask of a call behind those of a program, which is the case's or more.
+func (d *draw) askIn(p program.Program, c program.Call) (backend.Value, error) {
+	c.Result = p.Unused("asked")
 	if d.env.Observer == nil {
 		d.fault = fmt.Errorf("%s: %w", d.test.Name, ErrNoObserver)
 		return backend.Value{}, d.fault
 	}
-	p := *d.prog
 	p.Inputs, p.Calls, p.Backward = slices.Clip(p.Inputs), append(slices.Clip(p.Calls), c), nil
 	vs, err := d.env.Observer.Observe(&p, program.Ref(c.Result))
 	if err != nil {
@@ -290,17 +294,18 @@ func (s *symbol) deepCopy() (starlark.Value, error) {
 		return nil, fmt.Errorf("only tensors that are leaves of the graph can be copied by copy.deepcopy; %s is none", s.ref)
 	}
 	var out starlark.Value = s
-	for _, target := range []string{"Tensor.detach", "Tensor.clone", "Tensor.requires_grad_"} {
-		if target == "Tensor.requires_grad_" && !now.RequiresGrad {
-			break
-		}
+	targets := []string{"Tensor.detach", "Tensor.clone"}
+	if now.RequiresGrad && !isParam(s) {
+		targets = append(targets, "Tensor.requires_grad_")
+	}
+	for _, target := range targets {
 		if out, err = s.d.call(target, out.(*symbol), nil, nil); err != nil {
 			return nil, err
 		}
 		out.(*symbol).kind = kindTensor
 	}
 	if isParam(s) {
-		out.(*symbol).made = s.made
+		return s.d.apply(s.made, out, starlark.Bool(now.RequiresGrad))
 	}
 	return out, nil
 }

@@ -104,7 +104,7 @@ func isInstance(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		types = ts
 	}
 	for _, t := range types {
-		if c, ok := t.(*class); ok && isObject && slices.Contains(o.class.order, c) {
+		if c, ok := ourClass(t).(*class); ok && isObject && slices.Contains(o.class.order, c) {
 			return starlark.True, nil
 		}
 		if slices.Contains(names, className(t)) {
@@ -252,20 +252,32 @@ func (d *draw) identity(ref program.Ref) string {
 	return string(ref)
 }
 
-// attributeOf names an attribute of a module as it is before a call, nil for now: another one
-// once it was assigned.
+// attributeOf names an attribute of a module as it is before a call, nil for now: what was
+// assigned to it last.
 func (d *draw) attributeOf(m program.Ref, name any, before *program.Call) string {
 	assigned := 0
+	var last any
 	for i := range d.prog.Calls {
 		c := &d.prog.Calls[i]
 		if c == before {
 			break
 		}
 		if c.Target == "setattr" && c.Args[0] == any(m) && c.Args[1] == name {
-			assigned++
+			assigned, last = assigned+1, c.Args[2]
 		}
 	}
+	if v, ok := last.(program.Ref); ok {
+		return d.identity(v)
+	}
 	return fmt.Sprintf("%s.%v.%d", d.identity(m), name, assigned)
+}
+
+// sameness is a key for a value: equal for what Python's "is" tells to be one object.
+func sameness(v starlark.Value) starlark.Value {
+	if name := identity(v); name != "" {
+		return starlark.String(name)
+	}
+	return v
 }
 
 // varsOf is vars(o).
@@ -294,9 +306,22 @@ func attribute(t *starlark.Thread, x starlark.Value, name string) (starlark.Valu
 	if v, err := plainAttr(x, name); v != nil || err != nil {
 		return v, err
 	}
-	if o, ok := x.(*object); ok {
-		if p, ok := o.class.lookup(name).(*property); ok {
-			return starlark.Call(t, p.get, starlark.Tuple{o}, nil)
+	switch self := x.(type) {
+	case *object:
+		if p, ok := self.class.lookup(name).(*property); ok {
+			return starlark.Call(t, p.get, starlark.Tuple{self}, nil)
+		}
+	case testCase:
+		if self.class == nil {
+			break
+		}
+		if p, ok := self.class.lookup(name).(*property); ok {
+			return starlark.Call(t, p.get, starlark.Tuple{self}, nil)
+		}
+	}
+	if name == "__init__" {
+		if init := initOf(x); init != nil {
+			return init, nil
 		}
 	}
 	if name == "__version__" && x == path("torch") {

@@ -188,6 +188,9 @@ func (o *object) Attr(name string) (starlark.Value, error) {
 		return v, nil
 	}
 	if v := o.class.lookup(name); v != nil {
+		if p, ok := v.(*property); ok && !o.frozen { // of a file that was read after the one that asks
+			return starlark.Call(o.thread, p.get, starlark.Tuple{o}, nil)
+		}
 		return o.bound(v), nil
 	}
 	switch name {
@@ -445,7 +448,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	c.isTest = strings.HasPrefix(name, "Test") // as pytest has it
 	var bases []*class
 	for _, v := range args[1:] {
-		switch v := v.(type) {
+		switch v := ourClass(v).(type) {
 		case *class:
 			bases = append(bases, v)
 			c.isTest, c.unittest, c.close = c.isTest || v.unittest, c.unittest || v.unittest, c.close || v.close
@@ -468,9 +471,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, v)
 			}
 		default:
-			if v == pyTypes["dict"] {
-				bases = append(bases, dictBase())
-			} else if n := inheritedFrom(v); n != nil {
+			if n := inheritedFrom(v); n != nil {
 				c.inherited, c.base = n, v
 			} else {
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, str(v))

@@ -44,7 +44,7 @@ func (s *symbol) copyModule(memo map[starlark.Value]starlark.Value) (starlark.Va
 			return nil, err
 		}
 	}
-	return out, out.takeState(s)
+	return out, out.takeState(s, memo)
 }
 
 func renamed(refs map[program.Ref]program.Ref, r program.Ref) program.Ref {
@@ -54,8 +54,9 @@ func renamed(refs map[program.Ref]program.Ref, r program.Ref) program.Ref {
 	return r
 }
 
-// takeState copies the parameters and buffers of a module that is constructed alike.
-func (s *symbol) takeState(from *symbol) error {
+// takeState copies the parameters and buffers of a module that is constructed alike; what it
+// shares with another that was copied, the copies share.
+func (s *symbol) takeState(from *symbol, memo map[starlark.Value]starlark.Value) error {
 	if from.children != nil { // whose modules have it
 		return nil
 	}
@@ -75,6 +76,14 @@ func (s *symbol) takeState(from *symbol) error {
 			if i >= len(lists[1]) || lists[1][i].name != e.name {
 				return lack("copy.deepcopy of a module with other parameters than its constructor makes is not supported in test files")
 			}
+			key := sameness(lists[1][i].value)
+			if copied, ok := memo[key]; ok {
+				if err := s.SetField(e.name, copied); err != nil {
+					return err
+				}
+				continue
+			}
+			memo[key] = e.value
 			if _, err := s.d.apply("Tensor.copy_", e.value, lists[1][i].value); err != nil {
 				return err
 			}
@@ -87,15 +96,17 @@ func (s *symbol) takeState(from *symbol) error {
 func copyPart(v starlark.Value, memo map[starlark.Value]starlark.Value) (out starlark.Value, err error) {
 	switch v := v.(type) {
 	case *symbol:
-		if done, ok := memo[v]; ok {
+		key := sameness(v)
+		if done, ok := memo[key]; ok {
 			return done, nil
 		}
 		if v.kind == kindModule {
 			out, err = v.copyModule(memo)
+			memo[v] = out
 		} else {
 			out, err = v.deepCopy()
 		}
-		memo[v] = out
+		memo[key] = out
 		return out, err
 	case *object:
 		if done, ok := memo[v]; ok {

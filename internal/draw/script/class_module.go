@@ -211,12 +211,16 @@ func own(m starlark.Value) (params, buffers, children []named, err error) {
 }
 
 // modules lists a module and all below it, each once, by dotted name.
-func modules(m starlark.Value) ([]named, error) {
+func modules(m starlark.Value) ([]named, error) { return modulesAt(m, false) }
+
+// modulesAt lists a module and all below it, by dotted name: at each place where a shared one
+// is, or at the first alone.
+func modulesAt(m starlark.Value, each bool) ([]named, error) {
 	var out []named
 	seen := map[starlark.Value]bool{}
 	var walk func(prefix string, m starlark.Value) error
 	walk = func(prefix string, m starlark.Value) error {
-		if seen[m] {
+		if seen[m] && !each {
 			return nil
 		}
 		seen[m] = true
@@ -245,15 +249,15 @@ func dotted(prefix, name string) string {
 // entries lists the parameters and the buffers of a module and all below it,
 // each once.
 func entries(m starlark.Value) (params, buffers []named, err error) {
-	err = eachOwn(m, func(_ starlark.Value, p, b []named) {
+	err = eachOwn(m, false, func(_ starlark.Value, p, b []named) {
 		params, buffers = append(params, p...), append(buffers, b...)
 	})
 	return params, buffers, err
 }
 
-// saved lists what a state_dict has, in its order.
+// saved lists what a state_dict has, in its order: what is shared has each of its names.
 func saved(m starlark.Value) (all []named, err error) {
-	return all, eachOwn(m, func(of starlark.Value, p, b []named) {
+	return all, eachOwn(m, true, func(of starlark.Value, p, b []named) {
 		if o, ok := of.(*object); ok {
 			b = slices.DeleteFunc(b, func(e named) bool { return stateOf(o).passing[e.name[strings.LastIndexByte(e.name, '.')+1:]] })
 		}
@@ -261,18 +265,18 @@ func saved(m starlark.Value) (all []named, err error) {
 	})
 }
 
-// eachOwn hands on the parameters and the buffers of a module and of all below it, each
-// once, under their dotted names.
-func eachOwn(m starlark.Value, f func(of starlark.Value, params, buffers []named)) error {
-	all, err := modules(m)
+// eachOwn hands on the parameters and the buffers of a module and of all below it, under
+// their dotted names; what is shared under each, or under the first alone.
+func eachOwn(m starlark.Value, each bool, f func(of starlark.Value, params, buffers []named)) error {
+	all, err := modulesAt(m, each)
 	if err != nil {
 		return err
 	}
 	seen := map[starlark.Value]bool{}
 	under := func(prefix string, found []named) (out []named) {
 		for _, e := range found {
-			if !seen[e.value] {
-				seen[e.value] = true
+			if key := sameness(e.value); each || !seen[key] {
+				seen[key] = true
 				out = append(out, named{dotted(prefix, e.name), e.value})
 			}
 		}

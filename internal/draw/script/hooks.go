@@ -20,8 +20,7 @@ var torchCalls = map[path]struct {
 	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},
 	"torch.nn.utils.rnn.pad_sequence": {name: "pad_sequence"},
 	"torch.autograd.gradcheck":        {name: "gradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
-	"torch.ctc_loss":             {name: "ctc_loss"},
-	"torch.distributions.Normal": {name: "Normal"}, "torch.distributions.Categorical": {name: "Categorical"}, "torch.distributions.Bernoulli": {name: "Bernoulli"}, "torch.distributions.kl_divergence": {name: "kl_divergence"},
+	"torch.ctc_loss":                 {name: "ctc_loss"},
 	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's
 	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"},
@@ -39,11 +38,28 @@ func (p path) fromTorchPrelude(t *starlark.Thread, args starlark.Tuple, kwargs [
 	if p == "torch.broadcast_like" { // which OneFlow's pairs give PyTorch's side too
 		return starlark.Call(t, ofOneFlow("broadcast_like"), args, kwargs)
 	}
-	c, ok := torchCalls[p]
-	if !ok || c.some != nil && (len(args) == 0 || !c.some(args[0])) {
+	if c, ok := torchCalls[p]; ok && c.some != nil && (len(args) == 0 || !c.some(args[0])) {
 		return nil, nil
 	}
-	return starlark.Call(t, torchPrelude()[c.name], args, kwargs)
+	fn := p.inPrelude()
+	if fn == nil {
+		if strings.HasPrefix(string(p), "torch.distributions.") {
+			return nil, lack("%s is not supported in test files", p)
+		}
+		return nil, nil
+	}
+	return starlark.Call(t, fn, args, kwargs)
+}
+
+// inPrelude is what our files of Python have for a name of torch; nil for none.
+func (p path) inPrelude() starlark.Value {
+	if name, ok := strings.CutPrefix(string(p), "torch.distributions."); ok {
+		return distributionsPrelude()[lastName(name)]
+	}
+	if c, ok := torchCalls[p]; ok {
+		return torchPrelude()[c.name]
+	}
+	return nil
 }
 
 // hook is a function that a module calls before or behind its forward.

@@ -130,6 +130,7 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return v, nil
 	}
 	for _, answer := range []func() (starlark.Value, error){
+		func() (starlark.Value, error) { return p.ofModule(t, args, kwargs) },
 		func() (starlark.Value, error) { return p.hosted(t, args) },
 		func() (starlark.Value, error) { return p.optimizing(t, args, kwargs) },
 		func() (starlark.Value, error) { return p.fromTorchPrelude(t, args, kwargs) },
@@ -360,13 +361,34 @@ func broadcastShapes(args starlark.Tuple) (starlark.Value, error) {
 	return intTuple(shape), nil
 }
 
+// asTensor is torch.as_tensor of a tensor: itself, or converted.
+func (s *symbol) asTensor(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	given := arguments{"as_tensor", []string{"data", "dtype", "device", "copy"}, make([]starlark.Value, 4)}
+	if err := given.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	var out starlark.Value = s
+	var err error
+	if into := given.get("dtype"); into != nil && into != starlark.None {
+		out, err = s.d.method(s, "to", starlark.Tuple{into}, nil)
+	}
+	if v := given.get("copy"); err == nil && v != nil && bool(v.Truth()) {
+		return s.d.apply("Tensor.clone", out)
+	}
+	return out, err
+}
+
 // fromArray makes a numpy array a literal input; nil for other arguments.
 func (p path) fromArray(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
+	as := p == "torch.as_tensor" || p == "torch.asarray"
+	if x, ok := args[0].(*symbol); ok && as {
+		return x.asTensor(t, args, kwargs)
+	}
 	if !holdsArray(args[0], 0) {
-		if _, listed := sequence(args[0]); listed && (p == "torch.as_tensor" || p == "torch.asarray") {
+		if _, listed := sequence(args[0]); as && (listed || isNumber(args[0])) {
 			return path("torch.tensor").CallInternal(t, args, kwargs)
 		}
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"plumb/ops"
 )
@@ -19,8 +20,9 @@ import (
 type neighbours struct {
 	read func(path string) ([]byte, error)
 
-	mu    sync.Mutex
-	files map[string]*nearby // by path
+	mu         sync.Mutex
+	files      map[string]*nearby // by path
+	properties map[string]bool    // the names of attributes that functions of any file compute
 }
 
 // nearby is a module that was read.
@@ -84,6 +86,20 @@ func (n *neighbours) file(at string) *nearby {
 		n.mu.Unlock()
 	}
 	return found
+}
+
+// withProperties returns the names of attributes that functions compute: of a file and of all
+// that were read before it, whose classes it may use.
+func (n *neighbours) withProperties(tree *syntax.File) map[string]bool {
+	own := properties(tree)
+	if n == nil {
+		return own
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.Copy(own, n.properties)
+	n.properties = maps.Clone(own)
+	return own
 }
 
 // meet reads the modules that a file imports anywhere, so that draws find them read.

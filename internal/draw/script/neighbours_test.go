@@ -20,6 +20,7 @@ var besideTests = fstest.MapFS{
 	"top/a/conftest.py":   {Data: []byte("import pytest\n@pytest.fixture\ndef shift():\n    return 2.0\n")},
 	"top/a/broken.py":     {Data: []byte("x = = 1\n")},
 	"top/a/cannot.py":     {Data: []byte("import torch\ndef f(x):\n    import requests\n    return requests.get(x)\n")},
+	"top/a/sized.py":      {Data: []byte("class Base:\n    def size(self):\n        return self.width\n\nclass Sized(Base):\n    @property\n    def height(self):\n        return 3\n\nSIZED = Sized()\n")},
 	"elsewhere/secret.py": {Data: []byte("x = 1\n")},
 }
 
@@ -37,6 +38,9 @@ func TestModulesBesideTests(t *testing.T) {
 		"above":       {"from ..common import act", "return act(x)", "torch.relu operator.mul"},
 		"of package":  {"from . import helper", "return helper.twice(x)", "torch.add"},
 		"from above":  {"from a.helper import twice", "return twice(x)", "torch.add"},
+		"a property":  {"from sized import Sized", "return x.repeat(Sized().height, 1)", "Tensor.repeat"},
+		"of the top":  {"from sized import SIZED", "return x.repeat(SIZED.height, 1)", "Tensor.repeat"},
+		"derived":     {"from sized import Base\nclass Own(Base):\n    @property\n    def width(self):\n        return 4\n", "return x.repeat(Own().size(), 1)", "Tensor.repeat"},
 		"dotted":      {"import a.helper, a.all", "return a.helper.twice(x) + a.all.SIZE", "torch.add operator.add"},
 		"deep":        {"import top.a.helper", "return top.a.helper.twice(x)", "torch.add"},
 		"dotted, not": {"import a.nowhere", "return a.nowhere.f(x)", "a is not available in test files"},

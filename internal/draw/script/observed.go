@@ -40,6 +40,8 @@ func (s *symbol) observed(name string, args starlark.Tuple, kwargs []starlark.Tu
 		}
 		out, err := s.d.fromProgram(v.Plain)
 		return true, out, err
+	case "data_ptr", "storage", "untyped_storage":
+		return true, s.addressed(name), nil
 	case "size", "dim", "ndimension", "numel", "nelement":
 		v, err := s.sizes(name, args)
 		return true, v, err

@@ -504,17 +504,18 @@ func (d *draw) positionalFunction(args starlark.Tuple, kwargs []starlark.Tuple) 
 }
 
 // functionsOf are the functions that a value is or lists; nil for others.
-func functionsOf(v starlark.Value) (fns []*starlark.Function, listed bool) {
+func functionsOf(v starlark.Value) (fns []starlark.Callable, listed bool) {
 	values, listed := sequence(v)
 	if !listed {
 		values = []starlark.Value{v}
 	}
 	for _, e := range values {
-		fn, ok := e.(*starlark.Function)
-		if !ok {
+		switch fn := e.(type) {
+		case *starlark.Function, *starlark.Builtin, *object:
+			fns = append(fns, fn.(starlark.Callable))
+		default:
 			return nil, listed
 		}
-		fns = append(fns, fn)
 	}
 	return fns, listed
 }
@@ -546,7 +547,7 @@ func (d *draw) keywordOptions(args starlark.Tuple, kwargs []starlark.Tuple) ([]a
 }
 
 // ofEpochs are functions of an epoch, one for every group.
-func (d *draw) ofEpochs(fns []*starlark.Function) []func(int) float64 {
+func (d *draw) ofEpochs(fns []starlark.Callable) []func(int) float64 {
 	var out []func(int) float64
 	for _, fn := range fns {
 		out = append(out, d.ofEpoch(fn))
@@ -554,7 +555,7 @@ func (d *draw) ofEpochs(fns []*starlark.Function) []func(int) float64 {
 	return out
 }
 
-func (d *draw) ofEpoch(fn *starlark.Function) func(int) float64 {
+func (d *draw) ofEpoch(fn starlark.Callable) func(int) float64 {
 	return func(epoch int) float64 {
 		v, err := starlark.Call(d.thread, fn, starlark.Tuple{starlark.MakeInt(epoch)}, nil)
 		if err != nil {

@@ -30,22 +30,28 @@ var (
 	einopsSource []byte
 	//go:embed prelude/npu.py
 	npuSource []byte
+	//go:embed prelude/distributions.py
+	distributionsSource []byte
 
 	numpyPrelude  = prelude("numpy.py", numpySource)
 	stdlibPrelude = prelude("stdlib.py", stdlibSource)
-	torchPrelude  = prelude("torch.py", torchSource)
 	initPrelude   = prelude("init.py", initSource)
 
+	torchPrelude   func() starlark.StringDict
 	oneflowPrelude func() starlark.StringDict
 	einopsPrelude  func() starlark.StringDict
 	npuPrelude     func() starlark.StringDict
-	dictBase       func() *class // what a class derives from whose base is dict
+	// distributionsPrelude is torch.distributions.
+	distributionsPrelude func() starlark.StringDict
+	dictBase             func() *class // what a class derives from whose base is dict
 )
 
 func init() { // the names of a file are looked up among its own
+	torchPrelude = prelude("torch.py", torchSource)
 	oneflowPrelude = prelude("oneflow.py", oneflowSource)
 	einopsPrelude = prelude("einops.py", einopsSource)
 	npuPrelude = prelude("npu.py", npuSource)
+	distributionsPrelude = prelude("distributions.py", distributionsSource)
 	dictBase = func() *class { return stdlibPrelude()["Mapping"].(*class) }
 }
 

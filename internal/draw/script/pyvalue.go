@@ -42,6 +42,13 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 		b, ok := y.(version)
 		return ok && slices.Equal(a, b), nil
 	}
+	if a, ok := x.(*address); ok {
+		b, ok := y.(*address)
+		if !ok {
+			return false, nil
+		}
+		return a.s.d.onePlace(a, b)
+	}
 	xs, xSeq := sequence(x)
 	ys, ySeq := sequence(y)
 	if xSeq && ySeq && x.Type() == y.Type() {

@@ -159,6 +159,7 @@ func (f *File) run() (starlark.StringDict, error) {
 	}
 	f.out, f.Accelerators = out, out.accelerators
 	f.meet(out.imports)
+	near, notes := f.near.fixtures(f.Name)
 	names := f.newNames(out)
 	program, err := f.compile(names)
 	if err != nil {
@@ -166,7 +167,7 @@ func (f *File) run() (starlark.StringDict, error) {
 	}
 	f.program, f.names = program, names.all()
 	l := newLoader(f)
-	l.fixtures, f.Notes = f.near.fixtures(f.Name)
+	l.fixtures, f.Notes = near, notes
 	d := newDraw(&Test{Name: f.Name, file: f}, choice.New(0), Env{})
 	defer d.close()
 	thread := d.thread
@@ -305,7 +306,7 @@ func (f *File) rewrite(tree *syntax.File, undefined map[point]string) error {
 		return *l.err
 	}
 	held := findCells(tree.Stmts, l.bodies)
-	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, undefined: undefined, properties: properties(tree), held: held}
+	r := &rewriter{marks: f.out.marks, hints: map[point]string{}, calls: map[point]*syntax.CallExpr{}, undefined: undefined, properties: f.near.withProperties(tree), held: held}
 	tree.Stmts = append(held.module.made(syntax.MakePosition(&f.Name, 1, 1)), r.stmts(tree.Stmts)...)
 	f.hints, f.calls, f.mentions = r.hints, r.calls, map[int][]string{}
 	syntax.Walk(tree, func(n syntax.Node) bool {

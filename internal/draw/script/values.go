@@ -638,6 +638,9 @@ func (f foreign) unavailable() error {
 // CallInternal gives the decorators of unittest their meaning; anything else
 // is an error.
 func (f foreign) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if v, err := f.ofTestCase(t, args, kwargs); v != nil || err != nil {
+		return v, err
+	}
 	v, err := callForeign(t, f, args, kwargs)
 	var lacks *unsupportedInFiles
 	if l, loads := t.Local(loadKey).(*loader); loads && errors.As(err, &lacks) {
