@@ -517,6 +517,7 @@ var functions = []function{
 	{"ctc_loss", CtcLoss},
 	{"copy", Copy},
 	{"fill", Fill},
+	{"fill_diagonal", FillDiagonal},
 	{"zero", Zero},
 	{"detach", Detach},
 	{"_foreach_add", ForeachAdd},

@@ -2877,20 +2877,21 @@ func Clone(input *Tensor, options ...CloneOptions) (*Tensor, error) {
 
 // ToOptions are the arguments of To that may be left out.
 type ToOptions struct {
-	Device      Device  // device, default None
-	Dtype       DType   // dtype, default None
-	NonBlocking bool    // bool, default False
-	Copy        bool    // bool, default False
-	Other       *Tensor // Tensor, default None
+	Device       Device        // device, default None
+	Dtype        DType         // dtype, default None
+	NonBlocking  bool          // bool, default False
+	Copy         bool          // bool, default False
+	Other        *Tensor       // Tensor, default None
+	MemoryFormat *MemoryFormat // MemoryFormat, default None
 }
 
 // To applies the operator to.
 //
-// Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype.
+// Converts the elements to a dtype: floats round to nearest even, and truncate towards integers; bool asks whether they are non-zero; complex to real drops the imaginary part. The input itself if it has the dtype and lies as memory_format says.
 //
-//	to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None) -> Tensor
-//	to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False) -> Tensor
-//	to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False) -> Tensor
+//	to(Tensor input, device? device=None, dtype? dtype=None, bool non_blocking=False, bool copy=False, *, Tensor? other=None, MemoryFormat? memory_format=None) -> Tensor
+//	to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor
+//	to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor
 func To(input *Tensor, options ...ToOptions) (*Tensor, error) {
 	set := Last(options)
 	return Apply(nil, "to",
@@ -2899,7 +2900,8 @@ func To(input *Tensor, options ...ToOptions) (*Tensor, error) {
 		Optional("dtype", set.Dtype),
 		Optional("non_blocking", set.NonBlocking),
 		Optional("copy", set.Copy),
-		Optional("other", set.Other)).One()
+		Optional("other", set.Other),
+		Optional("memory_format", set.MemoryFormat)).One()
 }
 
 // CatOptions are the arguments of Cat that may be left out.
@@ -8391,6 +8393,24 @@ func Fill(input *Tensor, value Arg) (*Tensor, error) {
 	return Apply(nil, "fill",
 		Given("input", input),
 		Given("value", value)).One()
+}
+
+// FillDiagonalOptions are the arguments of FillDiagonal that may be left out.
+type FillDiagonalOptions struct {
+	Wrap bool // bool, default False
+}
+
+// FillDiagonal applies the operator fill_diagonal.
+//
+// The elements of input with one value where all indices are equal; wrap goes on in the rows of a matrix that is taller than wide, leaving one between.
+//
+//	fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
+func FillDiagonal(input *Tensor, fillValue Scalar, options ...FillDiagonalOptions) (*Tensor, error) {
+	set := Last(options)
+	return Apply(nil, "fill_diagonal",
+		Given("input", input),
+		Given("fill_value", fillValue),
+		Optional("wrap", set.Wrap)).One()
 }
 
 // Zero applies the operator zero.

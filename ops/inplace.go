@@ -146,6 +146,17 @@ var storeOps = []*op.Def{
 		Tol:     exactTol("copies a number"),
 	},
 	{
+		Sig:           "fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor",
+		InPlace:       op.InPlaceRules{Expanded: true},
+		Names:         []string{"Tensor.fill_diagonal_"},
+		NotSplittable: "the diagonal goes through all dimensions",
+		Doc:           "The elements of input with one value where all indices are equal; wrap goes on in the rows of a matrix that is taller than wide, leaving one between.",
+		Reject:        checkFillDiagonal,
+		Compose:       composeFillDiagonal,
+		Sample:        sampleFillDiagonal,
+		Tol:           exactTol("copies its input"),
+	},
+	{
 		Sig:     "zero(Tensor input) -> Tensor",
 		InPlace: op.InPlaceRules{Expanded: true},
 		Names:   []string{"Tensor.zero_", "torch.zero_"},
@@ -220,6 +231,43 @@ func sampleFill(s *op.Sampler) []any {
 		return []any{x, s.Tensor(-2, 2)}
 	}
 	return []any{x, s.Index(3)}
+}
+
+func checkFillDiagonal(a op.Args) error {
+	shape := a.Value(arg.Input).Shape()
+	if len(shape) < 2 {
+		return op.RuntimeError("dimensions must larger than 1")
+	}
+	if len(shape) > 2 && slices.Min(shape) != slices.Max(shape) {
+		return op.RuntimeError("all dimensions of input must be of equal length")
+	}
+	return nil
+}
+
+func composeFillDiagonal(b op.Builder, a op.Args) []op.Value {
+	x := a.Value(arg.Input)
+	shape := x.Shape()
+	places := make([]op.Value, len(shape))
+	for d, n := range shape {
+		along := slices.Repeat([]int{1}, len(shape))
+		along[d] = n
+		places[d] = b.Reshape(b.Op("arange", 0, n, op.Kw("dtype", tensor.I64)), along)
+	}
+	if a.Bool(arg.Wrap) && len(shape) == 2 {
+		places[0] = b.Op("remainder", places[0], shape[1]+1)
+	}
+	diagonal := b.Op("eq", places[0], places[1])
+	for _, p := range places[2:] {
+		diagonal = b.Op("logical_and", diagonal, b.Op("eq", places[0], p))
+	}
+	return vals(b.Op("masked_fill", x, diagonal, a.Scalar(arg.FillValue)))
+}
+
+func sampleFillDiagonal(s *op.Sampler) []any {
+	if s.Bool() {
+		return []any{s.Tensor(-2, 2, slices.Repeat(s.Dims(1), 3)...), s.Index(3)}
+	}
+	return []any{s.Tensor(-2, 2, int(s.Int(1, 10)), int(s.Int(1, 4))), s.Index(3), s.Bool()}
 }
 
 func composeZero(b op.Builder, a op.Args) []op.Value {

@@ -218,6 +218,14 @@ def test_index_fill_and_copy():
 
 
 @autotest()
+def test_fill_diagonal():
+    x = matrix() * 2
+    tall = random_tensor(ndim=2, dim0=random(5, 9), dim1=2) * 2
+    cube = random_tensor(ndim=3, dim0=3, dim1=3, dim2=3) * 2
+    return x.t().fill_diagonal_(0.5), tall.fill_diagonal_(3, wrap=random_bool()), cube.fill_diagonal_(-1), x
+
+
+@autotest()
 def test_index_put():
     x = matrix() * 2
     index = random_tensor(ndim=1, dim0=5, low=0, high=4, dtype=int)

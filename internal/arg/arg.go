@@ -410,6 +410,7 @@ const (
 	Weights              = op.TensorArg("weights")
 	WithReplacement      = op.BoolArg("with_replacement")
 	WithoutNan           = op.BoolArg("without_nan")
+	Wrap                 = op.BoolArg("wrap")
 	X                    = op.TensorArg("x")
 	X1                   = op.TensorArg("x1")
 	X2                   = op.TensorArg("x2")

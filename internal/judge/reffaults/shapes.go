@@ -42,6 +42,15 @@ not same(x.grad, [[1, 0, 2], [3, 4, 0]])`,
 x.masked_scatter_(torch.ones(2, 3, dtype=torch.bool), torch.arange(1., 7))
 not same(x, [[1, 2, 3], [4, 5, 6]])`,
 }, {
+	Reference: "torch",
+	Target:    "fill_diagonal_",
+	Kinds:     []verdict.Kind{verdict.Exception, verdict.Kind(backend.PartValue)},
+	When:      func(p *program.Program) bool { return len(p.Inputs) > 0 && first(p).Strides != nil && wraps(p) },
+	Reason:    "wrap takes the rows to follow one another in memory: of other layouts it fills other elements, or raises",
+	Proof: `x = torch.zeros(7, 4)[:, ::2]
+x.fill_diagonal_(1, True)
+not same(x, [[1, 0], [0, 1], [0, 0], [1, 0], [0, 1], [0, 0], [1, 0]])`,
+}, {
 	Reference: "torch <2.9",
 	Target:    "baddbmm",
 	Kinds:     values,
@@ -104,6 +113,13 @@ all(map(wrong, (torch.float64, torch.complex128)))`,
 	Reason: "integers are the truncation of end - step*i by one fused multiplication and addition, which falls short of whole numbers",
 	Proof:  `torch.linspace(-3., 1., 7, dtype=torch.int32)[3].item() != -1`,
 }})
+
+// wraps reports whether a call fills a diagonal that goes on in a tall matrix.
+func wraps(p *program.Program) bool {
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return strings.HasSuffix(c.Target, ".fill_diagonal_") && (slices.Contains(c.Args, any(true)) || slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool { return kw.Name == "wrap" && kw.Value == true }))
+	})
+}
 
 // viewed: kron lays its result out by view, which some layouts of the inputs
 // do not allow.
