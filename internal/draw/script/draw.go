@@ -110,6 +110,7 @@ type draw struct {
 	seed     *int64       // what the test seeded the subjects' draws with; nil once recorded
 	data     dataStream   // of what the test draws for both sides
 	same     []sameInput
+	files    map[string]*savedFile
 	trying   int // try statements around
 	prepared prepared
 	stops    []func() // of the sequences that may not have ended

@@ -65,16 +65,16 @@ func (environment) SetKey(_, _ starlark.Value) error { return nil }
 // osPath is os.path, of which test files have what computes with names alone.
 var osPath = &library{name: "os.path", names: starlark.StringDict{
 	"join":   builtin("os.path.join", joinPath),
-	"exists": builtin("os.path.exists", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return starlark.False, nil }),
+	"exists": builtin("os.path.exists", fileExists), "isfile": builtin("os.path.isfile", fileExists),
 }}
 
-func joinPath(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func joinPath(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	out := ""
 	for _, part := range a {
-		s, ok := starlark.AsString(part)
+		s, err := fileName(t, part)
 		switch {
-		case !ok:
-			return nil, fmt.Errorf("os.path.join takes strings, not %s", part.Type())
+		case err != nil:
+			return nil, err
 		case out == "" || len(s) > 0 && s[0] == '/':
 			out = s
 		case out[len(out)-1] == '/':

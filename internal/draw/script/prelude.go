@@ -33,10 +33,10 @@ var (
 	//go:embed prelude/distributions.py
 	distributionsSource []byte
 
-	numpyPrelude  = prelude("numpy.py", numpySource)
-	stdlibPrelude = prelude("stdlib.py", stdlibSource)
-	initPrelude   = prelude("init.py", initSource)
+	numpyPrelude = prelude("numpy.py", numpySource)
+	initPrelude  = prelude("init.py", initSource)
 
+	stdlibPrelude  func() starlark.StringDict
 	torchPrelude   func() starlark.StringDict
 	oneflowPrelude func() starlark.StringDict
 	einopsPrelude  func() starlark.StringDict
@@ -47,6 +47,7 @@ var (
 )
 
 func init() { // the names of a file are looked up among its own
+	stdlibPrelude = prelude("stdlib.py", stdlibSource)
 	torchPrelude = prelude("torch.py", torchSource)
 	oneflowPrelude = prelude("oneflow.py", oneflowSource)
 	einopsPrelude = prelude("einops.py", einopsSource)
@@ -90,7 +91,7 @@ func (a *array) boundTo(name string) starlark.Value {
 }
 
 // stdlibPreludes are the modules of which stdlib.py has names.
-var stdlibPreludes = []string{"bisect", "collections", "heapq", "itertools", "logging", "operator", "statistics", "types"}
+var stdlibPreludes = []string{"bisect", "collections", "heapq", "io", "itertools", "logging", "operator", "pathlib", "statistics", "tempfile", "types"}
 
 // fromPrelude returns a name of a module that is written in Python; nil for none.
 func (l *library) fromPrelude(name string) starlark.Value {

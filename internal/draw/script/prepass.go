@@ -462,7 +462,9 @@ func (p *prepasser) expressions(toks []token) *scanError {
 				i += p.identity(toks[i:])
 			case "yield":
 				i += p.yields(toks[i:])
-			case "await", "load":
+			case "load": // a keyword of Starlark's
+				p.replace(t.start, t.end, loadName)
+			case "await":
 				return lacks(t, "%s is not supported in test files", t.text)
 			default:
 				if i+1 < len(toks) && toks[i+1].is(":=") {
@@ -480,6 +482,9 @@ func (p *prepasser) expressions(toks []token) *scanError {
 	}
 	return nil
 }
+
+// loadName stands for the name load.
+const loadName = "load_"
 
 // isReserved reports whether a name may be one by which the engine is called.
 func isReserved(name string) bool {

@@ -20,6 +20,23 @@ func ownFixtures() fixtures {
 	} {
 		all[name] = &fixture{name: name, of: func(*draw) starlark.Value { return &library{name: name, names: names, lacks: true} }}
 	}
+	all["capsys"] = &fixture{name: "capsys", of: func(d *draw) starlark.Value {
+		read := 0
+		return &library{name: "capsys", names: starlark.StringDict{"readouterr": builtin("capsys.readouterr", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+			out := d.printed.String()[read:]
+			read = d.printed.Len()
+			return &library{name: "CaptureResult", names: starlark.StringDict{"out": starlark.String(out), "err": starlark.String("")}}, nil
+		})}, lacks: true}
+	}}
+	for _, name := range []string{"tmp_path", "tmpdir"} {
+		all[name] = &fixture{name: name, of: func(d *draw) starlark.Value {
+			made, err := starlark.Call(d.thread, stdlibPrelude()["Path"], starlark.Tuple{starlark.String("/tmp/" + name)}, nil)
+			if err != nil {
+				return foreign(name)
+			}
+			return made
+		}}
+	}
 	return all
 }
 

@@ -350,7 +350,10 @@ func str(v starlark.Value) string {
 	case *raised:
 		return e.message()
 	case *object:
-		if args, ok := e.state.(starlark.Tuple); ok && e.text("__str__") == "" {
+		if s := e.text("__str__"); s != "" {
+			return s
+		}
+		if args, ok := e.state.(starlark.Tuple); ok {
 			return messageOf(args)
 		}
 	}

@@ -29,6 +29,7 @@ func init() {
 		"platform": &library{name: "platform", names: starlark.StringDict{"system": builtin("system", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return starlark.String("Linux"), nil })}},
 		"string":   &library{name: "string", names: starlark.StringDict{"ascii_lowercase": starlark.String("abcdefghijklmnopqrstuvwxyz"), "ascii_uppercase": starlark.String("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "ascii_letters": starlark.String("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"), "digits": starlark.String("0123456789")}},
 		"types":    &library{name: "types", names: starlark.StringDict{}}, "heapq": &library{name: "heapq", names: starlark.StringDict{}}, "bisect": &library{name: "bisect", names: starlark.StringDict{}}, "statistics": &library{name: "statistics", names: starlark.StringDict{}}, "logging": &library{name: "logging", names: loggingNames()},
+		"io": &library{name: "io", names: starlark.StringDict{}}, "pathlib": &library{name: "pathlib", names: starlark.StringDict{}}, "tempfile": &library{name: "tempfile", names: starlark.StringDict{}}, "re": &library{name: "re", names: regexNames()},
 		"operator": &library{name: "operator", names: operatorNames()},
 		"copy":     &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
 		"os":       &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,

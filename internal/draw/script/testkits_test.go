@@ -68,7 +68,7 @@ def test_helped_too(n=2): pass
 
 def test_helps_too(): test_helped_too(3)
 
-def test_fixtures(capsys, tmp_path): pass
+def test_fixtures(recwarn, pytestconfig): pass
 
 class Mixin:
     def test_shared(self): pass
@@ -95,7 +95,7 @@ class TestData:
     def test_it(self): pass
 
 class TestMethods:
-    def test_lacks(self, tmp_path): pass
+    def test_lacks(self, pytestconfig): pass
     def test_helped(self, n): pass
     def test_helps(self): self.test_helped(1)
     def test_default(self, n=3): pass
@@ -142,7 +142,7 @@ test_decorated lacks: somewhere.decorate is not supported: somewhere is not avai
 test_helps
 test_defaults
 test_helps_too
-test_fixtures lacks: the fixture capsys is not in test files, and the file has none of that name
+test_fixtures lacks: the fixture recwarn is not in test files, and the file has none of that name
 TestPlain::test_shared
 Derived::test_shared
 Derived::test_hidden
@@ -152,7 +152,7 @@ TestAll::test_k[1-yes]
 TestAll::test_k[1-no]
 TestAll::test_k[3-yes]
 TestAll::test_k[3-no]
-TestMethods::test_lacks lacks: the fixture tmp_path is not in test files, and the file has none of that name
+TestMethods::test_lacks lacks: the fixture pytestconfig is not in test files, and the file has none of that name
 TestMethods::test_helps
 TestMethods::test_default
 TestOften_0_by_sum::test_n

@@ -35,6 +35,9 @@ func (p path) Attr(name string) (starlark.Value, error) {
 	if name == "pytorch" || name == "oneflow" {
 		return p, nil
 	}
+	if name == loadName {
+		name = "load"
+	}
 	if p == "torch" {
 		if v, ok := torchConstants[name]; ok {
 			return v, nil
