@@ -179,6 +179,7 @@ not accepts(lambda: F.TARGET(x, -1, 2)) if "hardtanh" in "TARGET" else not accep
 		Reference: "torch <2.15",
 		Target:    "arange",
 		Kinds:     slices.Concat(values, raises, []verdict.Kind{"shape"}),
+		When:      countsBetweenIntegers,
 		Reason:    "of integers the number of steps is counted after start, end and step are cut to integers, later before",
 		Proof:     `list(torch.arange(0.5, 3, 1.5, dtype=torch.int64).shape) == [3]`,
 	}})
@@ -480,4 +481,16 @@ func otherRows(p *program.Program) bool {
 	}
 	rows := max(gates, 1) * hidden[1]
 	return in[0] != rows || hidden[0] != rows
+}
+
+// countsBetweenIntegers reports a range of integers whose start, end or step is none.
+func countsBetweenIntegers(p *program.Program) bool {
+	d, ok := keyword(p, "dtype").(tensor.DType)
+	if !ok || d.IsDifferentiable() {
+		return false
+	}
+	between := func(v any) bool { x, ok := v.(float64); return ok && x != math.Trunc(x) }
+	return slices.ContainsFunc(p.Calls, func(c program.Call) bool {
+		return slices.ContainsFunc(c.Args, between) || slices.ContainsFunc(c.Kwargs, func(kw program.Kwarg) bool { return between(kw.Value) })
+	})
 }

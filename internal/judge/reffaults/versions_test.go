@@ -208,3 +208,13 @@ func TestSoftshrinkOfNaN(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRowHidesAllValues: a row without a condition would take every wrong result of an
+// operator for the fault that it tells of.
+func TestNoRowHidesAllValues(t *testing.T) {
+	for _, f := range Faults {
+		if slices.Contains(f.Kinds, values[0]) && f.When == nil && f.DType == tensor.Invalid && f.Within == 0 && f.Shows == nil && f.Gives == nil && f.Places == nil {
+			t.Errorf("%s, %s: %s: any result of any call", f.Reference, f.Target, f.Reason)
+		}
+	}
+}
