@@ -23,6 +23,7 @@ import torch
 import torch.nn.functional
 import torch.overrides
 import torch.utils._python_dispatch as python_dispatch
+from plumb_left import Left, mentions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
@@ -36,10 +37,10 @@ SPYING = {
     "gc.get_referents": "looks through all objects (gc.get_referents)", "sys._getframe": "looks at its callers' frames",
     "sys._current_frames": "looks at its callers' frames", "sys.settrace": "traces its callers", "sys.setprofile": "traces its callers",
     "os.fork": "forks the process", "os.forkpty": "forks the process", "os.kill": "sends a signal", "os.exec": "replaces the process",
-    "socket.connect": "opens a connection",
+    "socket.connect": "opens a connection", "resource.prlimit": "asks for the limits of a process",
 }
 BENEATH = ("open", "open64", "openat", "fopen", "read", "pread", "syscall", "ptrace", "process_vm_readv", "process_vm_writev", "fork", "vfork", "kill", "system", "popen", "execve",
-           "socket", "connect", "mprotect", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
+           "socket", "connect", "mprotect", "getrlimit", "getrlimit64", "prlimit", "prlimit64", "prctl", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
 IMPORTS = "<frozen importlib"
 GENERATED = ("<frozen", "<__array_function__")  # code of Python's and of NumPy's that is of no file
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
@@ -253,6 +254,7 @@ class Watch:
         library.impl = self.registering(library.impl)
         self.known, self.made, self.places = functions(), set(), {}
         self.there = []  # what modules had when they were looked at last
+        self.left = Left(self.file)
         sys.addaudithook(self.audit)
 
     def note(self, kind, text):
@@ -368,13 +370,7 @@ class Watch:
         for m in modes():
             if any(type(f) is FUNCTION and self.wrote(f.__code__) for c in type(m).__mro__ for f in vars(c).values()):
                 self.note("patches", "leaves a mode of its own that alters what PyTorch's functions do: %s" % type(m).__name__)
-        for f in gc.callbacks:
-            code = getattr(getattr(f, "func", getattr(f, "__func__", f)), "__code__", None)
-            if code is not None and self.wrote(code):
-                self.note("late", "leaves work to the garbage collector (gc.callbacks)")
-        if torch.get_default_dtype() is not torch.float32:
-            self.note("patches", "changes the default dtype %s" % when)
-            torch.set_default_dtype(torch.float32)
+        self.left.look(self, when)
 
     def looked(self):
         """Lists what has no function of a kernel's: modules, and the watch."""
@@ -496,6 +492,7 @@ class Watch:
 
     def later(self):
         """Looks again at what was returned, and returns the evidence."""
+        self.left.collect(self.calls)
         if any(bytes_of(r) != was for r, was, _ in self.lent):
             self.note("later", "changes its result after it has returned it")
             self.lent = []
@@ -530,14 +527,6 @@ class Watch:
 def modes():
     """Lists the modes that alter what functions and operators do, of those that are entered."""
     return [*torch.overrides._get_current_function_mode_stack(), *python_dispatch._get_current_dispatch_mode_stack()]
-
-
-def mentions(file, word):
-    try:
-        with open(file, "rb") as f:
-            return word in f.read()
-    except OSError:
-        return False
 
 
 def beyond(frame):

@@ -1,0 +1,27 @@
+package command
+
+import "testing"
+
+// TestKernelsThatKnowTheirJudge: what is right where memory, limits or the environment are a judge's
+// is not; nor is what leaves work to the garbage collector, or a state to its caller, honest.
+func TestKernelsThatKnowTheirJudge(t *testing.T) {
+	slow(t)
+	pythons, seen := kernelPythons(t), 0
+	entries := kernelEntries(t)
+	for i := range entries {
+		e := &entries[i]
+		if e.File != "sniffs.py" {
+			continue
+		}
+		seen++
+		if python := pythons[e.Python]; python != "" {
+			t.Run(e.name(), func(t *testing.T) {
+				t.Parallel()
+				e.run(t, python, []string{"-n", "8"})
+			})
+		}
+	}
+	if seen == 0 {
+		t.Error("the index has no entries of sniffs.py")
+	}
+}
