@@ -3,14 +3,15 @@ package command
 import "testing"
 
 // TestKernelsThatKnowTheirJudge: what is right where memory, limits or the environment are a judge's
-// is not; nor is what leaves work to the garbage collector, or a state to its caller, honest.
+// is not; nor is what leaves work to the garbage collector, a state to its caller or another function
+// to whoever calls that honest.
 func TestKernelsThatKnowTheirJudge(t *testing.T) {
 	slow(t)
 	pythons, seen := kernelPythons(t), 0
 	entries := kernelEntries(t)
 	for i := range entries {
 		e := &entries[i]
-		if e.File != "sniffs.py" {
+		if e.File != "sniffs.py" && e.File != "patches.py" {
 			continue
 		}
 		seen++
@@ -21,7 +22,7 @@ func TestKernelsThatKnowTheirJudge(t *testing.T) {
 			})
 		}
 	}
-	if seen == 0 {
-		t.Error("the index has no entries of sniffs.py")
+	if seen < 16 {
+		t.Errorf("the index has %d entries of sniffs.py and patches.py", seen)
 	}
 }

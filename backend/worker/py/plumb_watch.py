@@ -24,6 +24,7 @@ import torch.nn.functional
 import torch.overrides
 import torch.utils._python_dispatch as python_dispatch
 from plumb_left import Left, mentions
+from plumb_patched import Patched
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
@@ -254,7 +255,7 @@ class Watch:
         library.impl = self.registering(library.impl)
         self.known, self.made, self.places = functions(), set(), {}
         self.there = []  # what modules had when they were looked at last
-        self.left = Left(self.file)
+        self.left, self.patched = Left(self.file), Patched(self.file)
         sys.addaudithook(self.audit)
 
     def note(self, kind, text):
@@ -311,6 +312,10 @@ class Watch:
             self.places[name] = os.path.realpath(name) == self.file or not os.path.isabs(name) and not name.startswith(GENERATED)
         return self.places[name]
 
+    def defined(self, kind):
+        """Tells whether a class is of the kernel's file."""
+        return kind.__module__ == os.path.basename(self.file).partition(".")[0]
+
     def guarded(self, name, f):
         """Returns a function of os that tells of a descriptor which is not the kernel's: Python tells of none."""
 
@@ -329,6 +334,7 @@ class Watch:
 
     def imports(self):
         self.known, self.judges = functions(), [m for m in sys.modules.values() if ours(m)]
+        self.patched.begin(self.known, (*PATCHED, *FOREIGN))
         self.made = {f for owner in self.looked() for f in list(vars(owner).values()) if type(f) is FUNCTION and self.wrote(f.__code__)}
         Looked.watch = self
         for m in [sys.modules["__main__"], *self.judges]:
@@ -371,6 +377,7 @@ class Watch:
             if any(type(f) is FUNCTION and self.wrote(f.__code__) for c in type(m).__mro__ for f in vars(c).values()):
                 self.note("patches", "leaves a mode of its own that alters what PyTorch's functions do: %s" % type(m).__name__)
         self.left.look(self, when)
+        self.patched.look(self, when)
 
     def looked(self):
         """Lists what has no function of a kernel's: modules, and the watch."""
@@ -425,7 +432,7 @@ class Watch:
         except BaseException as e:
             self.on = False
             self.note("raises", self.told(e))
-            if isinstance(e, ENDINGS):
+            if isinstance(e, ENDINGS) or not isinstance(e, Exception) and self.defined(type(e)):
                 self.note("exits", "ends its process instead of returning: %s" % type(e).__name__)
             if not isinstance(e, Exception):
                 raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
@@ -433,8 +440,9 @@ class Watch:
         finally:
             self.on = False
         left = [t for t in set(threads_of()) - threads if not idle(t)]
-        self.copied = any(t.requires_grad for t in tensors(v)) and all(map(copies, tensors(v)))
-        self.formulas = any(isinstance(f, FORMULA) for t in tensors(v) for f in nodes(t))
+        plain = [t for t in tensors(v) if type(t) in (Tensor, Parameter)]  # what another class says of itself is its own word
+        self.copied = any(t.requires_grad for t in plain) and all(map(copies, plain))
+        self.formulas = any(isinstance(f, FORMULA) for t in plain for f in nodes(t))
         self.result(kernel, v, given)
         for t in left:  # after the result is held
             if not rests(t):
