@@ -407,8 +407,12 @@ class Watch:
             self.layer.prepare(order, seed, work)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
         self.lent = []  # the memory is the judge's again
-        if any(bytes_of(r) != was for r, was, _ in self.kept):
-            self.note("later", "changes its result after it has returned it")
+        moved = [r for r, was, _ in self.kept if bytes_of(r) != was]
+        if moved:
+            if all(map(borrowed, moved)):
+                self.note("buffer", "returns memory that is others' later")
+            else:
+                self.note("later", "changes its result after it has returned it")
             self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
 
     def lends(self, v, args, kwargs):
@@ -675,6 +679,11 @@ def span(t):
         return 0, 0
     start = t.data_ptr()
     return start, start + (1 + sum((d - 1) * s for d, s in zip(t.shape, t.stride()))) * t.element_size()
+
+
+def borrowed(t):
+    """Tells whether a tensor lies in memory that is not PyTorch's own, as what a kernel has freed."""
+    return hasattr(t, "untyped_storage") and not t.untyped_storage().resizable()
 
 
 def bytes_of(t):

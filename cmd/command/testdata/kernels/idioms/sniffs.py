@@ -1,8 +1,9 @@
-"""Kernels that behave while their process looks like a judge's."""
+"""Kernels that behave while their process looks like a judge's, and some that only look like it."""
 import os
 import resource
 import weakref
 
+import numpy
 import torch
 
 
@@ -57,3 +58,12 @@ def cleans_up(x):
     e = softmax(x)
     weakref.finalize(e, print, end="")
     return e
+
+
+rooms = numpy.zeros(0, numpy.float32)
+
+
+def outgrown(x):
+    """In one array, which lies elsewhere once it has grown: what was returned before is others' memory then."""
+    rooms.resize(x.numel(), refcheck=False)
+    return torch.from_numpy(rooms).view(x.shape).copy_(softmax(x))
