@@ -63,6 +63,7 @@ type Case struct {
 	again   bool    // in the memory of the case before
 	kept    Regime  // of the case of which it keeps elements
 	still   bool    // by the clock of the kernel's import
+	fenced  bool    // in the judge's memory, where it would be in ordinary one
 	single  bool    // with one thread, whatever its sizes
 	partial bool    // not all arguments that could require a gradient do
 	eval    bool    // of a model, which is in training else

@@ -221,10 +221,10 @@ type turn int
 const (
 	smallest turn = iota + 1
 	beyondGiven
+	beyondAgain // of a large size, with other values
 )
 
 const (
-	fewer     = 512  // below which one more than a given size is quick
 	smallSize = 16   // to which a size may be a width of a window or a number of heads
 	mediumOf  = 64   // to which a large size is brought, so that cases are quick
 	mostDrawn = 4099 // of a drawn size
@@ -238,8 +238,10 @@ func (n near) draw(src *choice.Source, s step, focus bool) int {
 	switch {
 	case focus && n.turn == smallest:
 		return u
-	case focus && n.turn == beyondGiven && n.given < fewer:
+	case focus && n.turn == beyondGiven && n.given < mostDrawn:
 		return n.given + u
+	case focus && n.long(): // of a kernel that takes a row in blocks, several and a part
+		return max(mostDrawn/int(n.turn-1)/u, 1) * u
 	case n.small:
 		return []int{low, low, n.given}[src.Index(3)]
 	case !focus && n.given <= smallSize && !n.any:
@@ -252,6 +254,11 @@ func (n near) draw(src *choice.Source, s step, focus bool) int {
 		sizes = append(sizes, 1, 2, low+1, max(low-1, 1), max(s.size, 1), max(s.size, 1))
 	}
 	return min(sizes[src.Index(len(sizes))], max(4*n.given, smallSize), mostDrawn)
+}
+
+// long reports whether a size that is larger than any drawn one is to be long in this turn.
+func (n near) long() bool {
+	return n.given >= mostDrawn && (n.turn == beyondGiven || n.turn == beyondAgain)
 }
 
 // reduced halves a size while it is large and a multiple of its unit.

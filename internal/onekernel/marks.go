@@ -77,6 +77,45 @@ func (s *Session) behaving(ctx context.Context) error {
 	return nil
 }
 
+// seeing asks a kernel that is wrong in ordinary memory alone such a call again, there and between
+// pages that cannot be read.
+func (s *Session) seeing(ctx context.Context) error {
+	var first *result
+	for _, r := range s.outcomes {
+		switch {
+		case r.misaligned && !r.ordinary():
+			return nil
+		case r.misaligned && first == nil:
+			first = r
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	for range twice {
+		for _, fenced := range []bool{true, false} {
+			now, _, err := s.replayed(ctx, first, func(c *Case) { c.fenced = fenced })
+			if err != nil || now.kernel.Status != backend.OK || now.misaligned == fenced {
+				return err
+			}
+		}
+	}
+	s.behaves(first, "marks", "is right where its memory is a judge's (between pages that cannot be read, fresh memory filled), and wrong where it is PyTorch's own")
+	return nil
+}
+
+// replayed makes a call again in the kernel's process, in another way; what is found is not kept.
+func (s *Session) replayed(ctx context.Context, r *result, change func(c *Case)) (*result, []finding, error) {
+	known, earlier := s.findings, s.earlier
+	s.findings, s.earlier = nil, map[string]uint64{}
+	defer func() { s.findings, s.earlier = known, earlier }()
+	alone := *r.Case
+	alone.again, alone.program = false, alone.program.Clone()
+	change(&alone)
+	now, err := s.one(ctx, &alone)
+	return now, s.findings, err
+}
+
 func (s *Session) behaves(r *result, kind, text string) {
 	f := finding{kind, text, r}
 	r.problems = append(r.problems, f)
@@ -86,25 +125,22 @@ func (s *Session) behaves(r *result, kind, text string) {
 // under makes a call again in a process with these marks, a new one or that of the call before;
 // the result is nil where the kernel cannot be loaded there.
 func (s *Session) under(ctx context.Context, as marks, r *result, anew bool) (*result, []finding, error) {
-	known, earlier := s.findings, s.earlier
-	s.findings, s.earlier, s.sandbox.marks = nil, map[string]uint64{}, as
-	defer func() { s.findings, s.earlier, s.sandbox.marks = known, earlier, noMarks }()
+	s.sandbox.marks = as
+	defer func() { s.sandbox.marks = noMarks }()
 	if anew {
 		s.kernel.Restart()
 		if err := s.again(ctx); err != nil {
 			return nil, nil, ctx.Err()
 		}
 	}
-	alone := *r.Case
-	alone.again = false
-	switch alone.program = alone.program.Clone(); as {
-	case allTheMarks:
-		alone.program.Seed = customary
-	case asPlain:
-		alone.program.Seed = unseeded
-	}
-	now, err := s.one(ctx, &alone)
-	return now, s.findings, err
+	return s.replayed(ctx, r, func(c *Case) {
+		switch as {
+		case allTheMarks:
+			c.program.Seed = customary
+		case asPlain:
+			c.program.Seed = unseeded
+		}
+	})
 }
 
 // unseeded is what PyTorch's generator has as its seed where nobody has set one, as in most

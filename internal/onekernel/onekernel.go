@@ -259,7 +259,7 @@ func Judge(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.trained, s.opcheck, s.time, s.compile, s.unmarked, s.behaving, s.finishes} {
+	for _, step := range []func(context.Context) error{s.offUnit, s.widened, s.trained, s.opcheck, s.time, s.compile, s.unmarked, s.behaving, s.seeing, s.finishes} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

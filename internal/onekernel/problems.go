@@ -101,6 +101,8 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 		size, focus := given, k == (i+try)%len(names)
 		switch {
 		case whole:
+		case !focus && given > smallSize && (near{given: p.given[names[(i+try)%len(names)]], turn: n.turn}).long():
+			size = max(n.reduced()/telltale/n.unit, 1) * n.unit // a long row has few others beside it
 		case i%6 == 3 && try == 0 && !focus && given > smallSize:
 			size = odd(n.reduced())
 		case i == 0 && try == 0:

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"plumb/backend/worker"
+	"plumb/internal/draw/choice"
 	"plumb/tensor"
 )
 
@@ -82,6 +83,15 @@ func TestNear(t *testing.T) {
 		got := near{given: of.given, unit: of.unit}.reduced()
 		if got != of.want || got%of.unit != 0 {
 			t.Errorf("%d in units of %d: %d, want %d", of.given, of.unit, got, of.want)
+		}
+	}
+	for _, of := range []struct { // in focus for the second and the third time, whatever is random
+		given, unit int
+		turn        turn
+		want        int
+	}{{32768, 1, beyondGiven, 4099}, {32768, 1, beyondAgain, 2049}, {393216, 12, beyondGiven, 4092}, {4098, 1, beyondGiven, 4099}, {511, 7, beyondGiven, 518}} {
+		if got := (near{given: of.given, unit: of.unit, turn: of.turn}).draw(choice.New(uint64(of.given)), step{}, true); got != of.want {
+			t.Errorf("%d in units of %d, turn %d: %d, want %d", of.given, of.unit, of.turn, got, of.want)
 		}
 	}
 }

@@ -64,12 +64,14 @@ func (r *result) condition() float64 {
 	return max(1, sum)
 }
 
-// smallestHalf is the distance of float16's numbers near 0.
-const smallestHalf = 0x1p-24
+// smallestHalf is the distance of float16's numbers near 0, smallestNormal that of float32 below which
+// a number loses its digits, by which another factor, as large as a result, may be multiplied.
+const smallestHalf, smallestNormal = 0x1p-24, 0x1p-126
 
 // truer reports whether each element is as the reference's, or else as the truth: to a few
 // roundings, or within its limit, where terms that cancel leave little. A gradient without error
-// bounds may be as far from it as the reference's is, times what a kernel may be off.
+// bounds may be as far from it as the reference's is, times what a kernel may be off, and so may the
+// numbers of a reference that has overflown on its way.
 func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) bool {
 	unit, size := compare.Roundoff(want.DType()), 0.0
 	rounded := exact.Convert(want.DType())
@@ -82,17 +84,19 @@ func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) b
 		}
 	}
 	own := 0.0 // the reference's error, where nothing bounds it
-	if d.Where.Part != backend.PartValue && d.Limit.Error == nil && r.Regime != Extremes {
+	if (d.Where.Part != backend.PartValue || overflown) && d.Limit.Error == nil && r.Regime != Extremes {
 		for i := range exact.Len() {
-			own = max(own, verdict.Distance(want.At(i), exact.At(i)))
+			if !overflown || compare.Finite(want.At(i)) {
+				own = max(own, verdict.Distance(want.At(i), exact.At(i)))
+			}
 		}
 	}
 	if !(own < math.Inf(1)) {
 		own = 0
 	}
-	condition := 1.0
+	condition, largest := 1.0, 0.0
 	if overflown {
-		condition = r.condition()
+		condition, largest = r.condition(), compare.Largest(exact)
 	}
 	for i := range want.Len() {
 		g, t := got.At(i), exact.At(i)
@@ -109,6 +113,9 @@ func (r *result) truer(d *verdict.Difference, want, got, exact *tensor.Tensor) b
 		}
 		if overflown && !compare.Finite(want.At(i)) {
 			allowed *= condition
+			if want.DType() == tensor.F32 || want.DType() == tensor.BF16 {
+				allowed += smallestNormal * max(condition, largest)
+			}
 		}
 		if off != 0 && !(off <= r.slack*d.Limit.Allows(want, i)) && g != rounded.At(i) && !(verdict.Distance(t, g) <= allowed) {
 			return false

@@ -58,10 +58,32 @@ func TestNoTruth(t *testing.T) {
 		{"as near to it as an exponential of such arguments may be", backend.PartValue, Offset, 300.0004, got, true},
 		{"farther than that", backend.PartValue, Offset, 300.001, got, false},
 		{"another element that is off", backend.PartValue, Offset, nan, vector(300, 3), false},
+		{"an infinity in the place of another", backend.PartValue, Offset, nan, vector(300, inf), false},
 	} {
 		r := misalignedBy(compare.NonFinite, inf, c.part, c.regime, vector(1, 7), want, c.got)
 		if r.truer(&r.verdict.Differences[0], want, c.got, vector(c.exact, 2).Convert(tensor.F64)) != c.truer {
 			t.Errorf("%s: %v", c.what, !c.truer)
+		}
+	}
+	for _, c := range []struct { // a reference that has overflown where 2.1 is
+		got   float64
+		truer bool
+	}{{2.2, true}, {2.8, true}, {3, false}, {nan, false}} {
+		r := misalignedBy(compare.NonFinite, inf, backend.PartValue, Large, vector(1, 7), want, vector(300, c.got))
+		if r.truer(&r.verdict.Differences[0], want, vector(300, c.got), vector(300, 2.1).Convert(tensor.F64)) != c.truer {
+			t.Errorf("%g: %v", c.got, !c.truer)
+		}
+	}
+	for _, c := range []struct { // arguments of 7 beside a limit that NaN leaves nothing of
+		regime Regime
+		exact  float64
+		truer  bool
+	}{{Large, -5e-38, true}, {Large, -5e-37, false}, {Usual, -5e-38, false}} {
+		r := misalignedBy(compare.NonFinite, inf, backend.PartValue, c.regime, vector(1, 7), want, vector(0, 2))
+		d := &r.verdict.Differences[0]
+		d.Limit.ATol = 0
+		if r.truer(d, want, vector(0, 2), vector(c.exact, 2).Convert(tensor.F64)) != c.truer {
+			t.Errorf("0 for %g, %s: %v", c.exact, c.regime, !c.truer)
 		}
 	}
 	for _, c := range []struct {

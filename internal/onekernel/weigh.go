@@ -224,7 +224,8 @@ func swallowed(want, got *backend.Outcome, terms int) bool {
 
 // spoils reports whether the kernel has changed its arguments to ones for which the
 // reference gives what the kernel gave. A buffer of a model's is the model's own to change: a mean
-// that goes on running in eval is a mistake.
+// that goes on running in eval is a mistake; and what is written to one of several elements in one
+// place is written to all of them, whoever works in place.
 func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 	if r.verdict.Where == nil || r.verdict.Where.Part != backend.PartValue {
 		return false, nil
@@ -235,6 +236,9 @@ func (s *Session) spoils(ctx context.Context, r *result) (bool, error) {
 		in := &p.Inputs[i]
 		for _, slot := range r.kernel.Slots {
 			if slot.Part == backend.PartChange && slot.Owner == in.Name && slot.Tensor != nil && !changes(r.ref, in.Name) && !r.sig.buffer(in.Name) {
+				if slices.Contains(in.Strides, 0) {
+					return false, nil
+				}
 				in.Fill, in.Strides, changed = program.Fill{Dist: program.Literal, Data: slot.Tensor.Contiguous()}, nil, true
 			}
 		}

@@ -158,7 +158,7 @@ class Subject:
     def prepare(self, told):
         self.timed, self.cotangents = told.get("timed"), told.get("cotangents", "")
         self.threads.many = told.get("threads", False) and SPEC["form"] in REPEATED
-        self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()))  # Triton's own bounds are exact
+        self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()), told.get("ordinary", False))  # Triton's own bounds are exact
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False), told.get("work", 0))
         if self.kernel is not None:
             self.kernel.prepare(told)

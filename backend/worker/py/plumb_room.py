@@ -8,6 +8,7 @@ import signal
 import sys
 
 import torch
+from plumb_timing import POISON, perturb
 
 PAGE = mmap.PAGESIZE
 KEPT = 4  # regions kept for each argument
@@ -63,9 +64,13 @@ class Room:
     def __init__(self):
         self.regions, self.guard, self.reuse, self.held, self.names = {}, "", False, {}, {}
         self.placed = {}  # the last tensor of each argument
+        self.ordinary = False  # PyTorch's own memory, and new memory as it is
 
-    def prepare(self, guard, reuse, names=()):
+    def prepare(self, guard, reuse, names=(), ordinary=False):
         self.guard, self.reuse, self.held, self.names = guard, reuse, {}, dict(enumerate(names))
+        if ordinary != self.ordinary:
+            perturb(0 if ordinary else POISON)
+        self.ordinary = ordinary
 
     def spilt(self):
         """Says whose surroundings have been written to."""
@@ -89,6 +94,11 @@ class Room:
         n = extent(x)
         if not n:
             return empty_strided(x.shape, x.stride(), dtype=x.dtype)
+        if self.ordinary:
+            placed = empty_strided(x.shape, x.stride(), dtype=x.dtype)
+            with torch.no_grad():
+                scatter(placed, x)
+            return placed
         size = n * x.element_size()
         region = self.region(k, size)
         at = region.start + (region.size - size if self.guard == "end" else 0)

@@ -274,6 +274,9 @@ def unnamed(files, modules):
     python FILE. Its modules stay in use: what they need of each other they have imported."""
     for name in [n for n in os.environ if n.startswith(("PLUMB", "MALLOC_"))]:
         del os.environ[name]
+    for name in THREADS:
+        os.environ._data.pop(os.environ.encodekey(name), None)  # libraries that are loaded later are to have it
+    resource.getrlimit = unlimited
     main = type(sys.modules["__main__"])("__main__")  # which tells of who looks into it
     for name, module in list(sys.modules.items()):
         if any(module is m for m in modules):
@@ -290,6 +293,20 @@ def unnamed(files, modules):
     sys.dont_write_bytecode = False
     faulthandler.is_enabled = "".isidentifier  # a function of C's that says no
     entitle(os.path.basename(sys.executable), *map(os.path.basename, files[:1]))
+
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+getrlimit = resource.getrlimit
+
+
+def unlimited(which, /):
+    """Returns a limit as processes have it that nobody holds to one."""
+    most = resource.RLIM_INFINITY
+    known = {resource.RLIMIT_CORE: (0, most), **dict.fromkeys((resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_FSIZE), (most, most))}
+    return known.get(which) or getrlimit(which)
+
+
+unlimited.__name__ = unlimited.__qualname__ = "getrlimit"
 
 
 class Flags:

@@ -23,6 +23,8 @@ import torch
 import torch.nn.functional
 import torch.overrides
 import torch.utils._python_dispatch as python_dispatch
+from plumb_left import Left, mentions
+from plumb_patched import Patched
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Tensor, Parameter = torch.Tensor, torch.nn.Parameter
@@ -36,10 +38,10 @@ SPYING = {
     "gc.get_referents": "looks through all objects (gc.get_referents)", "sys._getframe": "looks at its callers' frames",
     "sys._current_frames": "looks at its callers' frames", "sys.settrace": "traces its callers", "sys.setprofile": "traces its callers",
     "os.fork": "forks the process", "os.forkpty": "forks the process", "os.kill": "sends a signal", "os.exec": "replaces the process",
-    "socket.connect": "opens a connection",
+    "socket.connect": "opens a connection", "resource.prlimit": "asks for the limits of a process",
 }
 BENEATH = ("open", "open64", "openat", "fopen", "read", "pread", "syscall", "ptrace", "process_vm_readv", "process_vm_writev", "fork", "vfork", "kill", "system", "popen", "execve",
-           "socket", "connect", "mprotect", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
+           "socket", "connect", "mprotect", "getrlimit", "getrlimit64", "prlimit", "prlimit64", "prctl", "dlopen", "dlsym")  # of libc, by which a kernel would do what Python does not tell
 IMPORTS = "<frozen importlib"
 GENERATED = ("<frozen", "<__array_function__")  # code of Python's and of NumPy's that is of no file
 FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")  # attributes whose reading Python tells
@@ -253,6 +255,7 @@ class Watch:
         library.impl = self.registering(library.impl)
         self.known, self.made, self.places = functions(), set(), {}
         self.there = []  # what modules had when they were looked at last
+        self.left, self.patched = Left(self.file), Patched(self.file)
         sys.addaudithook(self.audit)
 
     def note(self, kind, text):
@@ -309,6 +312,10 @@ class Watch:
             self.places[name] = os.path.realpath(name) == self.file or not os.path.isabs(name) and not name.startswith(GENERATED)
         return self.places[name]
 
+    def defined(self, kind):
+        """Tells whether a class is of the kernel's file."""
+        return kind.__module__ == os.path.basename(self.file).partition(".")[0]
+
     def guarded(self, name, f):
         """Returns a function of os that tells of a descriptor which is not the kernel's: Python tells of none."""
 
@@ -327,6 +334,7 @@ class Watch:
 
     def imports(self):
         self.known, self.judges = functions(), [m for m in sys.modules.values() if ours(m)]
+        self.patched.begin(self.known, (*PATCHED, *FOREIGN))
         self.made = {f for owner in self.looked() for f in list(vars(owner).values()) if type(f) is FUNCTION and self.wrote(f.__code__)}
         Looked.watch = self
         for m in [sys.modules["__main__"], *self.judges]:
@@ -368,13 +376,8 @@ class Watch:
         for m in modes():
             if any(type(f) is FUNCTION and self.wrote(f.__code__) for c in type(m).__mro__ for f in vars(c).values()):
                 self.note("patches", "leaves a mode of its own that alters what PyTorch's functions do: %s" % type(m).__name__)
-        for f in gc.callbacks:
-            code = getattr(getattr(f, "func", getattr(f, "__func__", f)), "__code__", None)
-            if code is not None and self.wrote(code):
-                self.note("late", "leaves work to the garbage collector (gc.callbacks)")
-        if torch.get_default_dtype() is not torch.float32:
-            self.note("patches", "changes the default dtype %s" % when)
-            torch.set_default_dtype(torch.float32)
+        self.left.look(self, when)
+        self.patched.look(self, when)
 
     def looked(self):
         """Lists what has no function of a kernel's: modules, and the watch."""
@@ -404,8 +407,12 @@ class Watch:
             self.layer.prepare(order, seed, work)
         self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
         self.lent = []  # the memory is the judge's again
-        if any(bytes_of(r) != was for r, was, _ in self.kept):
-            self.note("later", "changes its result after it has returned it")
+        moved = [r for r, was, _ in self.kept if bytes_of(r) != was]
+        if moved:
+            if all(map(borrowed, moved)):
+                self.note("buffer", "returns memory that is others' later")
+            else:
+                self.note("later", "changes its result after it has returned it")
             self.kept = [(r, bytes_of(r), call) for r, _, call in self.kept]
 
     def lends(self, v, args, kwargs):
@@ -429,7 +436,7 @@ class Watch:
         except BaseException as e:
             self.on = False
             self.note("raises", self.told(e))
-            if isinstance(e, ENDINGS):
+            if isinstance(e, ENDINGS) or not isinstance(e, Exception) and self.defined(type(e)):
                 self.note("exits", "ends its process instead of returning: %s" % type(e).__name__)
             if not isinstance(e, Exception):
                 raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
@@ -437,8 +444,9 @@ class Watch:
         finally:
             self.on = False
         left = [t for t in set(threads_of()) - threads if not idle(t)]
-        self.copied = any(t.requires_grad for t in tensors(v)) and all(map(copies, tensors(v)))
-        self.formulas = any(isinstance(f, FORMULA) for t in tensors(v) for f in nodes(t))
+        plain = [t for t in tensors(v) if type(t) in (Tensor, Parameter)]  # what another class says of itself is its own word
+        self.copied = any(t.requires_grad for t in plain) and all(map(copies, plain))
+        self.formulas = any(isinstance(f, FORMULA) for t in plain for f in nodes(t))
         self.result(kernel, v, given)
         for t in left:  # after the result is held
             if not rests(t):
@@ -496,6 +504,7 @@ class Watch:
 
     def later(self):
         """Looks again at what was returned, and returns the evidence."""
+        self.left.collect(self.calls)
         if any(bytes_of(r) != was for r, was, _ in self.lent):
             self.note("later", "changes its result after it has returned it")
             self.lent = []
@@ -530,14 +539,6 @@ class Watch:
 def modes():
     """Lists the modes that alter what functions and operators do, of those that are entered."""
     return [*torch.overrides._get_current_function_mode_stack(), *python_dispatch._get_current_dispatch_mode_stack()]
-
-
-def mentions(file, word):
-    try:
-        with open(file, "rb") as f:
-            return word in f.read()
-    except OSError:
-        return False
 
 
 def beyond(frame):
@@ -678,6 +679,11 @@ def span(t):
         return 0, 0
     start = t.data_ptr()
     return start, start + (1 + sum((d - 1) * s for d, s in zip(t.shape, t.stride()))) * t.element_size()
+
+
+def borrowed(t):
+    """Tells whether a tensor lies in memory that is not PyTorch's own, as what a kernel has freed."""
+    return hasattr(t, "untyped_storage") and not t.untyped_storage().resizable()
 
 
 def bytes_of(t):

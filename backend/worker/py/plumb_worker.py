@@ -132,7 +132,10 @@ def withdraw():
 def largest_file():
     import resource
 
-    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if hasattr(resource, "prlimit"):  # a kernel's process answers getrlimit otherwise
+        most = resource.prlimit(0, resource.RLIMIT_FSIZE)[0]
+    else:
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 

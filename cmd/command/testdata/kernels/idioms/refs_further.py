@@ -278,3 +278,19 @@ def mish_inplace_safe(x):
 def chamfer(a, b):
     d = ((a[:, None] - b[None]) ** 2).sum(-1)
     return d.amin(1).mean() + d.amin(0).mean()
+
+
+def cache_rows(cache, new, at):
+    out = cache.clone()
+    out[:, at] = new
+    return out
+
+
+def selective_scan(u, delta, A, b, c, skip, z):
+    step = torch.nn.functional.softplus(delta)
+    h = u.new_zeros(u.shape[0], u.shape[2], A.shape[1])
+    out = []
+    for t in range(u.shape[1]):
+        h = torch.exp(step[:, t, :, None] * -torch.exp(A)) * h + (step[:, t] * u[:, t])[..., None] * b[:, t, None, :]
+        out.append((h * c[:, t, None, :]).sum(-1))
+    return (torch.stack(out, 1) + u * skip) * torch.nn.functional.silu(z)
