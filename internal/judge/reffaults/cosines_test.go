@@ -56,3 +56,24 @@ func TestInfiniteGelu(t *testing.T) {
 		}
 	}
 }
+
+// TestNoBags: what ends the process is a bag of none, by the mode max or with padding.
+func TestNoBags(t *testing.T) {
+	for _, c := range []struct {
+		offsets, rest string
+		want          bool
+	}{
+		{"(0,), torch.int64, []", ", mode='sum', padding_idx=-4", true},
+		{"(0,), torch.int64, []", ", mode='max'", true},
+		{"(0,), torch.int64, []", ", mode='sum'", false},
+		{"(1,), torch.int64, [0]", ", mode='max', padding_idx=1", false},
+	} {
+		p, err := program.Parse("p.py", program.Header+"\ncase(\"p.py::p\", seed=1)\nx = tensor((4,), torch.int64, [3, 0, 0, 3])\nw = tensor((4, 0), torch.float32, [])\no = tensor("+c.offsets+")\ny = torch.nn.functional.embedding_bag(x, w, o"+c.rest+")\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := noBags(p); got != c.want {
+			t.Errorf("offsets %s%s: %t", c.offsets, c.rest, got)
+		}
+	}
+}
