@@ -5,7 +5,6 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-
 import numpy as np
 import plumb_subject
 import plumb_table
@@ -34,7 +33,6 @@ class TensorFlow(plumb_subject.Adapter):
                 return f(*tensors)
             finally:
                 self.channels_first = False
-
         return call
 
     def gap(self, e):
