@@ -346,6 +346,23 @@ func TestOneFlowForms(t *testing.T) {
 	}
 }
 
+// TestConstantsOfACase: TensorFlow makes a number of the constant that it made of an
+// equal one before, as of 0 and -0, but not of one of another case.
+func TestConstantsOfACase(t *testing.T) {
+	w := hosted(t, "tensorflow", "")
+	for _, v := range []float64{math.Copysign(0, -1), 0} {
+		b := new(builder).in("x", f32([]int{1}, 1), false).call("y", "torch.gt", program.Ref("x"), 0.5).
+			call("z", "torch.where", program.Ref("y"), v, program.Ref("x"))
+		out, err := w.Run(t.Context(), b.job())
+		if err != nil || out.Status != backend.OK {
+			t.Fatal(err, out)
+		}
+		if z := real(last(out).At(0)); z != 0 || math.Signbit(z) != math.Signbit(v) {
+			t.Errorf("%v became %v", v, z)
+		}
+	}
+}
+
 // TestNoTape: a program that asks a subject without gradients of its own for some is a gap of it, and no finding.
 func TestNoTape(t *testing.T) {
 	w := framework(t, "numpy", "numpy")

@@ -27,6 +27,9 @@ func Sort[T float32 | float64 | int64](values, indices, in *tensor.Tensor, dim i
 		store = storer[T](values)
 	}
 	n, k := in.Shape()[dim], indices.Shape()[dim]
+	if k == 0 {
+		return
+	}
 	p := linePlan(dim, in, indices, into)
 	Parallel(p.total, max(1, sortGrain/max(n, 1)), func(lo, hi int) {
 		keys, order, sorted := make([]T, n), make([]int, n), make([]T, k)

@@ -28,7 +28,7 @@ class MindSpore(plumb_subject.Adapter):
     table = plumb_subject.table("mindspore.json")
     gaps = ("unregistered", "not support", "unsupported", "Unsupported", "not implemented", "Not implement", "only support", "KernelMod Init Failed",
             "Create kernelmod", "unexpected kernel", "could not create a primitive", "CreateKernel", "got empty tensor", "type_id:", "bprop not defined", "bad_function_call",
-            "greater than 0", "should > 0")  # the last two where a tensor has no elements
+            "greater than 0", "should > 0", "should not contain 0", "output must not be 0")  # the last four where a tensor has no elements
 
     def gap(self, e):
         # MindSpore checks arguments, axes, shapes and dtypes by these.

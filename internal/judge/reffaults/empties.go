@@ -88,6 +88,14 @@ var emptyOddities = slices.Concat([]verdict.KnownFault{{
 	Reason:    "a weight of more than 2 dimensions is accepted, and read as if it had 2, at the index 0 of the others",
 	Proof:     `accepts(lambda: F.embedding_bag(torch.tensor([1]), torch.arange(12.).reshape(3, 2, 2), torch.tensor([0])))`,
 }, {
+	Reference: "torch",
+	Target:    "embedding_bag",
+	Kinds:     []verdict.Kind{verdict.Crashes},
+	Signal:    "SIGSEGV",
+	When:      noBags,
+	Reason:    "of no bags the first is written to nevertheless, by the mode max and with a padding_idx: it ends the process",
+	Proof:     `dies(lambda: F.embedding_bag(torch.tensor([3, 0, 0, 3]), torch.ones(4, 2), torch.tensor([]).long(), mode="sum", padding_idx=-4))`,
+}, {
 	Reference: "torch <2.9",
 	Target:    "ctc_loss",
 	Kinds:     raises,
@@ -138,6 +146,12 @@ w = torch.zeros([2, 2] + [0] * n)
 raises(lambda: F.TARGET(torch.zeros([0, 2] + [3] * n), w), "IndexError", "out of range for tensor of size [0]")`),
 	}
 }))
+
+// noBags reports offsets without elements, where bags are written to nevertheless.
+func noBags(p *program.Program) bool {
+	offsets := tensorArgument(p, 2, "offsets")
+	return offsets != nil && empty(*offsets) && len(first(p).Shape) == 1 && (keyword(p, "padding_idx") != nil || keyword(p, "mode") == "max")
+}
 
 func empty(in program.Input) bool { return tensor.NumElements(in.Shape) == 0 }
 

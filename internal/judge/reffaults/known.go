@@ -21,7 +21,7 @@ import (
 )
 
 // Faults are faults of references, each with its proof.
-var Faults = slices.Concat(torchFaults, singularDets, transposedHalves, shapeFaults, edgeFaults, later, laterRefusals, vanishedNorms, viewed, complexDot, halfPlaces, overflownOrders, sharedMaxima, laterDefaults, earlier, earlierRefusals, complexTruths, truncatedInverses, complexPowers, lenientValues, zeroExtremes, trueOrders, untyped, unsignedZero, inaccurateArcs)
+var Faults = slices.Concat(torchFaults, singularDets, transposedHalves, shapeFaults, edgeFaults, later, laterRefusals, vanishedNorms, viewed, complexDot, halfPlaces, overflownOrders, sharedMaxima, laterDefaults, earlier, earlierRefusals, complexTruths, truncatedInverses, complexPowers, lenientValues, zeroExtremes, trueOrders, untyped, unsignedZero, inaccurateArcs, shortCosines)
 
 var torchFaults = []verdict.KnownFault{{
 	Reference: "torch",

@@ -123,6 +123,19 @@ same(x.grad, [0])`,
 	Reason:    "NaN becomes 0; later it stays NaN",
 	Proof:     `same(F.softshrink(torch.tensor([nan]), 0.25), [0])`,
 }, {
+	Reference: "torch >=2.9",
+	Target:    "gelu",
+	Kinds:     values,
+	Rule:      compare.NonFinite,
+	When: func(p *program.Program) bool {
+		return first(p).DType != tensor.F64 && (len(p.Calls) > 1 || argument(p, 1, "approximate") == nil)
+	},
+	Places: func(p *program.Program, shape []int) func(int) bool {
+		return someInput(func(v complex128) bool { return real(v) >= math.MaxFloat32/2 })(p, shape)
+	},
+	Reason: "by oneDNN an infinity is NaN, and an element above half of the largest float32 is infinite",
+	Proof:  `F.gelu(torch.full((8,), 3e38)).isinf().all().item() and F.gelu(torch.full((8,), inf)).isnan().all().item()`,
+}, {
 	Reference: "torch >=2.15",
 	Target:    "take_along_dim",
 	Kinds:     raises,

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type KnownFault struct {
 	Gives func(candidate complex128) bool
 	// Signal, where set, is that by which the candidate ends, for a crash.
 	Signal string
-	// Ends, where set, is how the reference ends where one side alone raises.
+	// Ends, where set, is how the side that has the fault ends where one alone raises.
 	Ends backend.Status
 	// Rule, where set, is the rule of comparison that is broken.
 	Rule compare.Rule
@@ -133,12 +134,12 @@ func (j *judge) known() *KnownFault {
 
 // explains is told the candidate's outcome where all that differs is to be looked at.
 func (f *KnownFault) explains(j *judge, w *Where, cand *backend.Outcome) bool {
-	kind := j.v.Kind
+	kind, owner := j.v.Kind, cmp.Or(cand, j.ref)
 	if _, ok := j.gradientOf(w); ok && kind == Kind(backend.PartValue) {
 		kind = Kind(backend.PartGrad)
 	}
 	if !slices.Contains(f.Kinds, kind) || !f.answers(j, w, cand) || f.Shows != nil && !f.shows(j, w, cand) || f.Gives != nil && !f.gives(j, w, cand) ||
-		f.Ends != "" && j.ref.Status != f.Ends || f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule ||
+		f.Ends != "" && owner.Status != f.Ends || f.Rule != "" && j.v.Differences[0].Diff.Rule != f.Rule ||
 		f.Says != "" && (j.v.Candidate == nil || !strings.Contains(j.v.Candidate.Message, f.Says)) || f.Within > 0 && !f.isWithin(j.v) {
 		return false
 	}

@@ -85,7 +85,7 @@ func TestFaultsOfADType(t *testing.T) {
 }
 
 // TestFaultsOfRefusals: where the reference refuses what others take, a candidate that
-// refuses what the reference takes is not excused.
+// refuses what the reference takes is not excused, unless the fault is its own.
 func TestFaultsOfRefusals(t *testing.T) {
 	p, err := program.Parse("p.py", head+"x = tensor((1,), torch.float32, [1.5])\ny = torch.sin(x)\n")
 	if err != nil {
@@ -105,6 +105,13 @@ func TestFaultsOfRefusals(t *testing.T) {
 		policy := verdict.Policy{Reference: "torch 1.13", Faults: []verdict.KnownFault{fault}}
 		if got := [2]verdict.Word{verdict.Judge(p, raised, ok, policy).Word, verdict.Judge(p, ok, raised, policy).Word}; got != want {
 			t.Errorf("ends %q: the reference alone raises, the candidate alone: %s, want %s", ends, got, want)
+		}
+		own := []verdict.CandidateFault{{KnownFault: fault}}
+		excused := func(ref, cand *backend.Outcome) verdict.Word {
+			return verdict.Excused(verdict.Judge(p, ref, cand, verdict.Policy{}), p, ref, cand, backend.Info{Name: "torch", Version: "2.15"}, own).Word
+		}
+		if got := [2]verdict.Word{excused(ok, raised), excused(raised, ok)}; got != want {
+			t.Errorf("ends %q: the candidate with the fault alone raises, the reference alone: %s, want %s", ends, got, want)
 		}
 	}
 }
