@@ -20,7 +20,7 @@ func (p *Program) MayChange(i int) bool {
 	case IsModule(c.Target):
 		return false
 	}
-	return c.Target == "setattr" || op.InPlace(c.Target) || c.inPlace()
+	return c.Target == "setattr" || op.InPlace(c.Target) || c.inPlace() || slices.ContainsFunc(c.Kwargs, func(kw Kwarg) bool { return kw.Name == "out" && kw.Value != nil })
 }
 
 // inPlace reports whether an argument inplace may be True.

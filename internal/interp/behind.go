@@ -22,6 +22,9 @@ func (r *Run) counts(c *program.Call, name program.Ref) bool {
 		return true
 	}
 	changed, ok := c.Args[0].(program.Ref)
+	if to := destination(c); to != "" {
+		changed, ok = to, true
+	}
 	return !ok || r.counter(changed) == r.counter(name)
 }
 

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"plumb/internal/eager"
@@ -53,12 +54,22 @@ func (r *Run) call(c *program.Call) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
+	var into *eager.Var
+	if destination(c) != "" {
+		if into = r.env[destination(c)].tensor; into == nil {
+			return nil, fmt.Errorf("%w: out that is no tensor", errUnsupported)
+		}
+		kwargs = slices.DeleteFunc(kwargs, func(kw op.Kwarg) bool { return kw.Name == "out" })
+	}
 	call, err := program.Resolve(r.table, c.Target, args, kwargs)
 	if err == nil && r.int32s {
 		err = r.lengthen(call)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if into != nil {
+		return r.into(c, call, into)
 	}
 	if x := r.dataOf(call); x != nil {
 		return r.throughData(c, call, x)

@@ -242,6 +242,11 @@ func (d *draw) identity(ref program.Ref) string {
 	if c == nil || len(c.Args) == 0 {
 		return string(ref)
 	}
+	for _, kw := range c.Kwargs {
+		if to, ok := kw.Value.(program.Ref); ok && kw.Name == "out" {
+			return d.identity(to)
+		}
+	}
 	first, ok := c.Args[0].(program.Ref)
 	switch {
 	case ok && op.InPlace(c.Target):
@@ -270,6 +275,28 @@ func (d *draw) attributeOf(m program.Ref, name any, before *program.Call) string
 		return d.identity(v)
 	}
 	return fmt.Sprintf("%s.%v.%d", d.identity(m), name, assigned)
+}
+
+// handedOn reports whether one tensor is what a call gave of the other, itself, as x.conj() of
+// real numbers: the reference tells.
+func handedOn(x, y starlark.Value) bool {
+	a, ok := x.(*symbol)
+	b, both := y.(*symbol)
+	if !ok || !both || a.kind == kindModule || b.kind == kindModule || a.d.env.Observer == nil {
+		return false
+	}
+	for _, pair := range [][2]*symbol{{a, b}, {b, a}} {
+		c := a.d.callOf(pair[0].ref)
+		if c == nil || len(c.Args) == 0 || c.Args[0] != any(pair[1].ref) {
+			continue
+		}
+		fault := a.d.fault
+		v, err := a.d.ask(program.Call{Target: "operator.is_", Args: []any{a.ref, b.ref}})
+		if a.d.fault = fault; err == nil && v.Plain == true {
+			return true
+		}
+	}
+	return false
 }
 
 // sameness is a key for a value: equal for what Python's "is" tells to be one object.

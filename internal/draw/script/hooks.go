@@ -19,7 +19,7 @@ var torchCalls = map[path]struct {
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
 	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},
 	"torch.nn.utils.rnn.pad_sequence": {name: "pad_sequence"},
-	"torch.autograd.gradcheck":        {name: "gradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
+	"torch.autograd.gradcheck":        {name: "gradcheck"}, "torch.autograd.gradgradcheck": {name: "gradgradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
 	"torch.ctc_loss":                 {name: "ctc_loss"},
 	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's

@@ -562,7 +562,7 @@ func same(x, y starlark.Value) bool {
 		return isNone(x)
 	}
 	if a, b := identity(x), identity(y); a != "" && b != "" {
-		return a == b
+		return a == b || handedOn(x, y)
 	}
 	return identical(x, y)
 }

@@ -46,6 +46,17 @@ func (t *pyType) method(name string) (starlark.Value, error) {
 	}), nil
 }
 
+// ufuncMethod is np.add.reduce and the like; nil for other attributes of functions.
+func ufuncMethod(fn *starlark.Builtin, name string) starlark.Value {
+	if !strings.HasPrefix(fn.Name(), "numpy.") || name != "accumulate" && name != "reduce" && name != "outer" {
+		return nil
+	}
+	method := numpyPrelude()["ufunc_"+name]
+	return starlark.NewBuiltin(fn.Name()+"."+name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return starlark.Call(t, method, append(starlark.Tuple{fn}, args...), kwargs)
+	})
+}
+
 // plainAttr returns an attribute of a plain value that Starlark lacks.
 func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 	switch _, own := x.(*object); {
@@ -70,6 +81,8 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 	switch x := x.(type) {
 	case *pyType:
 		return x.method(name)
+	case *starlark.Builtin:
+		return ufuncMethod(x, name), nil
 	case numpyType:
 		if name == "name" {
 			return starlark.String(x.Name()), nil

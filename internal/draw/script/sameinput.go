@@ -16,7 +16,8 @@ import (
 // What a test makes with torch.randn and the like is data to it: both sides are given the same,
 // drawn by Plumb, for their own draws could be held to a distribution alone, and all that is
 // computed from them to its shape. A draw that nothing reads stays what it is, a call whose
-// law is judged.
+// law is judged. So is new memory that a test writes to or reads, part by part or as out=:
+// both sides have the same numbers there, whatever they are.
 
 // sameInput is an input that a call was replaced by.
 type sameInput struct {
@@ -33,6 +34,7 @@ const mostShared = 1 << 24
 var (
 	creators = []string{"torch.randn", "torch.rand", "torch.randint", "torch.normal", "torch.randperm"}
 	likes    = []string{"torch.randn_like", "torch.rand_like", "torch.randint_like"}
+	blanks   = []string{"torch.empty", "torch.empty_like", "Tensor.new_empty"} // new memory
 	fillers  = []string{"Tensor.uniform_", "Tensor.normal_", "Tensor.random_", "Tensor.bernoulli_"}
 	// plainKwargs are the keywords with which a draw is one of the data.
 	plainKwargs = []string{"dtype", "requires_grad", "device", "size", "low", "high", "mean", "std", "input", "from", "a", "to", "b", "n", "p"}
@@ -41,7 +43,7 @@ var (
 // shared makes an input of a call that draws; nil for calls that stay.
 func (d *draw) shared(c program.Call) (*symbol, error) {
 	filled := slices.Contains(fillers, c.Target)
-	if !filled && !slices.Contains(creators, c.Target) && !slices.Contains(likes, c.Target) ||
+	if !filled && !slices.Contains(slices.Concat(creators, likes, blanks), c.Target) ||
 		d.test.global || d.ranked || d.test.Profile != "" || !d.ordinary(&c) {
 		return nil, nil
 	}
@@ -85,6 +87,7 @@ func (d *draw) ordinary(c *program.Call) bool {
 // are the same.
 func (d *draw) boundDraw(c *program.Call) (*op.Call, error) {
 	_, loads := d.thread.Local(loadKey).(*loader)
+	asks := !loads && d.env.Observer != nil && !(slices.Contains(blanks, c.Target) && d.long())
 	args, kwargs, err := c.OpArgs(func(ref program.Ref) (any, error) {
 		s, made := d.symbols[ref], d.facts[ref]
 		switch {
@@ -93,7 +96,7 @@ func (d *draw) boundDraw(c *program.Call) (*op.Call, error) {
 			return tensor.New(s.input.DType, s.input.Shape...), nil
 		case made != nil:
 			return tensor.New(made.DType, made.Shape...), nil
-		case !loads && d.env.Observer != nil:
+		case asks:
 			if t, err := s.tensor(); err == nil && t != nil {
 				return t, nil
 			}
@@ -124,6 +127,9 @@ func (d *draw) fillOf(target string, call *op.Call, of op.Meta) (program.Fill, b
 		return math.NaN()
 	}
 	f := program.Fill{}
+	if slices.Contains(blanks, target) {
+		return d.blank(of.DType), true
+	}
 	switch target[strings.LastIndexByte(target, '.')+1:] {
 	case "randn", "randn_like", "normal", "normal_":
 		f.Dist, f.Lo, f.Hi = program.Normal, number("mean", 0), number("std", 1)
@@ -156,6 +162,20 @@ func (d *draw) fillOf(target string, call *op.Call, of op.Meta) (program.Fill, b
 	}
 	f.Key = d.nextKey()
 	return f, legal
+}
+
+// blankStream is the random stream of new memory, which draws nothing of the test's.
+const blankStream = 1 << 41
+
+func (d *draw) blank(t tensor.DType) program.Fill {
+	f := program.Fill{Dist: program.Normal, Hi: 1, Key: choice.Derive(d.prog.Seed, blankStream, uint64(len(d.prog.Inputs)))}
+	switch {
+	case t == tensor.Bool:
+		f.Dist, f.Hi = program.Integer, 2
+	case !t.IsFloat() && !t.IsComplex():
+		f.Dist, f.Hi = program.Integer, 8
+	}
+	return f
 }
 
 // mostPermuted bounds the permutations that are data: their elements are in the program's text.

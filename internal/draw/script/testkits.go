@@ -50,7 +50,7 @@ var notOurs = []string{
 	"onlyCPU", "onlyNativeDeviceTypes", "onlyNativeDeviceTypesAnd", "skipMeta", "skipXLA", "skipMPS", "skipHPU", "skipXPU", "skipLazy", "skipCUDAIf", "skipCUDAIfRocm", "skipCUDAIfNoMagma", "skipCUDAIfNoCusolver",
 	"skipCUDAIfNoCudnn", "skipCUDAIfNotRocm", "skipCUDAIfNoMagmaAndNoCusolver", "skipCPUIfNoLapack", "skipCPUIfNoFFT", "skipCPUIfNoMkl", "skipIfNoSciPy", "skipIfTorchDynamo", "skipIfTorchInductor", "skipIfRocm", "skipIfCrossRef",
 	"skipIfMPS", "skipIfXpu", "skipIfHpu", "skipIfSlowGradcheckEnv", "skipIfNoLapack", "skipPRIVATEUSE1", "slowTest", "slowAwareTest", "unMarkDynamoStrictTest", "markDynamoStrictTest", "xfailIfTorchDynamo", "serialTest",
-	"dtypesIfCUDA", "dtypesIfMPS", "dtypesIfXPU", "dtypesIfPRIVATEUSE1", "disableMkldnn", "tf32_on_and_off", "bf32_on_and_off", "wrapDeterministicFlagAPITest",
+	"dtypesIfCUDA", "dtypesIfMPS", "dtypesIfXPU", "dtypesIfPRIVATEUSE1", "suppress_warnings", "disableMkldnn", "tf32_on_and_off", "bf32_on_and_off", "wrapDeterministicFlagAPITest",
 	"expectedFailureMeta", "expectedFailureXLA", "expectedFailureCUDA", "expectedFailureMPS", "expectedFailureHPU",
 }
 
@@ -75,7 +75,7 @@ func torchTestingNames() starlark.StringDict {
 		}),
 		"subtest": starlark.NewBuiltin("subtest", subtestOf), "dtypes": builtin("dtypes", dtypesDecorator), "repeat_test_for_types": ofOne("repeat_test_for_types", func(t *starlark.Thread, list starlark.Value) (starlark.Value, error) {
 			return makeParametrize(t, starlark.Tuple{starlark.String("dtype"), list}, nil)
-		}), "make_tensor": path("torch.testing.make_tensor"),
+		}), "make_tensor": path("torch.testing.make_tensor"), "gradcheck": path("torch.autograd.gradcheck"), "gradgradcheck": path("torch.autograd.gradgradcheck"),
 		"instantiate_parametrized_tests": ofOne("instantiate_parametrized_tests", func(_ *starlark.Thread, c starlark.Value) (starlark.Value, error) { return c, nil }),
 		"instantiate_device_type_tests": starlark.NewBuiltin("instantiate_device_type_tests", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 			return starlark.None, nil

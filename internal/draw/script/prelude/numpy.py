@@ -265,6 +265,30 @@ def cumprod(a, axis=None):
     return np.stack(out, axis)
 
 
+# The methods of numpy's functions of two arrays, such as np.maximum.accumulate.
+def ufunc_accumulate(f, array, axis=0):
+    array = np.asarray(array)
+    out = [take(array, 0, axis)] if array.shape[axis] > 0 else []
+    for i in range(1, array.shape[axis]):
+        out.append(f(out[-1], take(array, i, axis)))
+    return np.stack(out, axis) if out else array
+
+
+def ufunc_reduce(f, array, axis=0):
+    array = np.asarray(array)
+    if axis is None:
+        array, axis = array.reshape(-1), 0
+    at = take(array, 0, axis)
+    for i in range(1, array.shape[axis]):
+        at = f(at, take(array, i, axis))
+    return at
+
+
+def ufunc_outer(f, a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    return f(a.reshape(list(a.shape) + [1] * b.ndim), b)
+
+
 def diff(a, n=1, axis=-1):
     a = np.asarray(a)
     for _ in range(n):

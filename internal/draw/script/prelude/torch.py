@@ -232,6 +232,22 @@ def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=Tru
     return right
 
 
+def gradgradcheck(func, inputs, grad_outputs=None, **others):
+    inputs = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+
+    def gradients(*xs):
+        out = func(*xs)
+        outs = [o for o in ([out] if isinstance(out, torch.Tensor) else list(out)) if o.requires_grad]
+        along = [torch.ones_like(o) for o in outs] if grad_outputs is None else grad_outputs
+        wanted = [x for x in xs if isinstance(x, torch.Tensor) and x.requires_grad]
+        grads = torch.autograd.grad(outs, wanted, along, create_graph=True, allow_unused=True)
+        return tuple([g for g in grads if g is not None and g.requires_grad])
+
+    if len(gradients(*inputs)) == 0:
+        return True
+    return gradcheck(gradients, inputs, **{k: v for k, v in others.items() if k in ("eps", "atol", "rtol", "raise_exception")})
+
+
 class TensorDataset:
     def __init__(self, *tensors):
         self.tensors = tensors
@@ -292,8 +308,10 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
     if dtype == torch.bool:
         x = torch.randint(0, 2, drawn).to(dtype)
     elif dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
-        least = 0 if dtype == torch.uint8 else -9
-        x = torch.randint(least if low is None else int(low), 10 if high is None else int(high), drawn, dtype=dtype)
+        info = torch.iinfo(dtype)
+        least = max(info.min, -9 if low is None else int(math.ceil(low)))
+        most = min(info.max, 10 if high is None else int(math.floor(high)))
+        x = torch.randint(least, most, drawn, dtype=dtype)
     else:
         least, most = -9 if low is None else low, 9 if high is None else high
         x = torch.rand(drawn, dtype=dtype) * (most - least) + least
