@@ -7,6 +7,7 @@ import (
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/rounding"
 	"plumb/internal/judge/verdict"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -96,6 +97,14 @@ func (r *caseRounding) Bounds(gradients bool) *compare.Bounds {
 // Outline implements verdict.Rounding.
 func (r *caseRounding) Outline(gradients bool) *compare.Bounds {
 	return r.recall(&r.outline, gradients, r.of.Outline)
+}
+
+// Call implements verdict.Rounding.
+func (r *caseRounding) Call(p *program.Program) *compare.Bounds {
+	if r.unbounded {
+		return nil
+	}
+	return r.of.Bounds(backend.NewJob(p), false)
 }
 
 // Draws implements verdict.Rounding.

@@ -61,4 +61,6 @@ func (b bounded) Bounds(bool) *compare.Bounds {
 
 func (b bounded) Outline(bool) *compare.Bounds { return nil }
 
+func (b bounded) Call(*program.Program) *compare.Bounds { return nil }
+
 func (b bounded) Draws() [][]backend.Draw { return nil }

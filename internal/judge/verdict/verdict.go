@@ -228,6 +228,8 @@ type Rounding interface {
 	// Outline tells what is certain of the bounds in less time: see
 	// compare.Bound.Functions and Elementwise.
 	Outline(gradients bool) *compare.Bounds
+	// Call returns the bounds of a program of one call on literals.
+	Call(p *program.Program) *compare.Bounds
 	// Draws returns the calls of random operators by the program's calls. What
 	// depends on them is not compared element by element.
 	Draws() [][]backend.Draw
@@ -324,9 +326,14 @@ func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) c
 	if want != nil && got != nil && j.policy.Rounding != nil && !basis.Settled(nil) && (j.policy.Explain || !want.SameBits(got)) {
 		outline := j.outlined(w, basis)
 		if !basis.Settled(outline) && j.usable(outline) {
-			b := pickBound(j.bounds(w), w)
-			if b != nil && j.usable(b) && b.Holds(want) {
-				basis.Bound = b
+			for _, bound := range []func() *compare.Bound{
+				func() *compare.Bound { return j.ownBound(w, want, got, basis) },
+				func() *compare.Bound { return pickBound(j.bounds(w), w) },
+			} {
+				if b := bound(); b != nil && j.usable(b) && b.Holds(want) {
+					basis.Bound = b
+					break
+				}
 			}
 		}
 	}
