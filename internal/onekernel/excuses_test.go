@@ -183,6 +183,23 @@ func TestExcuses(t *testing.T) {
 	inherited.verdict.Differences[0].Limit.Count = 2
 	own := product(value, 1.5e-5)
 	own.verdict.Differences[0].Limit.Error, own.verdict.Differences[0].Limit.Terms = vector(16, 0, 0, 2), vector(0, 0, 0, 1)
+	softmax := func(calls string, by ...float64) *result { // in a row of 256, each 1/256
+		const n, count, unit = 256, 33, 0x1p-24
+		want, got, errors := tensor.New(tensor.F32, 2, n), tensor.New(tensor.F32, 2, n), tensor.New(tensor.F64, 2, n)
+		for i := range errors.Len() {
+			errors.Set(i, 2*count/complex(n, 0))
+		}
+		most := 0.0
+		for i, v := range by {
+			got.Set(i*7, complex(v, 0))
+			most = max(most, v)
+		}
+		r := misalignedBy(compare.Distance, most/(2*unit*2*count/n), grad, Offset, want, want, got)
+		r.Regime, r.refSeen.Operators = Usual, []string{calls}
+		d := &r.verdict.Differences[0]
+		d.Diff.MaxAbs, d.Limit = compare.Number(most), compare.Limit{Class: op.Accumulating, Unit: unit, Error: errors}
+		return r
+	}
 	inHalf := product(value, 3e-7)
 	inHalf.DType = tensor.F16
 	for _, c := range []struct {
@@ -221,6 +238,10 @@ func TestExcuses(t *testing.T) {
 		{"", "off by more than transforms of that length may be", products, convolved(value, 1.01)},
 		{"", "a product in half", products, inHalf},
 		{"", "a sum", rows, product(value, 3e-7)},
+		{"sums", "the gradient of a row's largest, by a softmax in blocks of equal cotangents", rows, softmax("aten::_softmax", 8e-7)},
+		{"", "by more than the errors of all of the row", rows, softmax("aten::_softmax", 5e-6)},
+		{"", "of two in a row", rows, softmax("aten::_softmax", 8e-7, 8e-7)},
+		{"", "where nothing takes the largest", rows, softmax("aten::mul", 8e-7)},
 
 		{"overflows", "a sum of the largest numbers", rows, far(value, Extremes)},
 		{"overflows", "an infinity among them", rows, misalignedBy(compare.NonFinite, inf, value, Extremes, x, sat, vector(0, 0, inf, 1))},
