@@ -132,28 +132,55 @@ func (m *minimiser) retry(ctx context.Context, f *finding.Finding) error {
 	return nil
 }
 
-// needs looks for the earlier cases of the test after which the bundle fails in
-// a fresh process, and keeps them beside the bundle.
+// needs looks for the earlier cases after which the bundle fails in a fresh
+// process, and keeps them beside the bundle: those of the test, else those of the
+// tests before it too.
 func (m *minimiser) needs(ctx context.Context, f *finding.Finding, b *bundle.Bundle) error {
 	first := f.Groups[0].First
 	at := slices.IndexFunc(m.cfg.Tests, func(t campaign.Test) bool { return t.Name == first.Test })
 	if at < 0 {
 		return nil
 	}
-	var earlier []*program.Program
-	for i := range first.Index {
-		if p, err := m.cfg.Tests[at].Draw(i, m.solo); err == nil {
-			earlier = append(earlier, p)
-		}
+	own := drawnOf(&m.cfg.Tests[at], first.Index, m.solo)
+	of, needed, err := "test", []*program.Program(nil), error(nil)
+	if len(own) > 0 {
+		needed, err = b.Needs(ctx, own, bundle.ProveOptions{})
 	}
-	needed, err := b.Needs(ctx, earlier, bundle.ProveOptions{})
+	if err == nil && needed == nil && at > 0 {
+		of = "run"
+		needed, err = b.Needs(ctx, before(m.cfg.Tests[:at], own, m.solo), bundle.ProveOptions{})
+	}
 	if err != nil || needed == nil {
 		return err
 	}
 	path := b.Dir + ".after.py"
 	err = whole(path, func(w io.Writer) error { _, err := io.WriteString(w, bundle.JoinPrograms(needed)); return err })
-	f.Proof = fmt.Sprintf("reproduced after %d earlier cases of the test, which leave state behind: plumb repro %s --run --as plumb --after %s", len(needed), f.ID, path)
+	f.Proof = fmt.Sprintf("reproduced after %d earlier cases of the %s, which leave state behind: plumb repro %s --run --as plumb --after %s", len(needed), of, f.ID, path)
 	return err
+}
+
+// maxBefore bounds the cases of a run that a failing one is tried after.
+const maxBefore = 200
+
+// before returns cases in the order of a run: the last ones of tests, then those of the
+// failing case's own test.
+func before(tests []campaign.Test, own []*program.Program, o campaign.Observer) []*program.Program {
+	cases := own
+	for at := len(tests) - 1; at >= 0 && len(cases) < maxBefore; at-- {
+		cases = slices.Concat(drawnOf(&tests[at], tests[at].First+tests[at].N, o), cases)
+	}
+	return cases[max(0, len(cases)-maxBefore):]
+}
+
+// drawnOf returns the cases of a test whose index is below end, as far as they are drawn.
+func drawnOf(t *campaign.Test, end int, o campaign.Observer) []*program.Program {
+	var cases []*program.Program
+	for i := max(0, end-maxBefore); i < end; i++ {
+		if p, err := t.Draw(i, o); err == nil {
+			cases = append(cases, p)
+		}
+	}
+	return cases
 }
 
 // finding is what a bundle is made of.

@@ -1,9 +1,13 @@
 package command
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
+	"plumb/internal/campaign"
 	"plumb/internal/find/shrink"
+	"plumb/program"
 )
 
 // TestPlantedDefectsAreMinimised: what is found of a planted defect becomes a
@@ -37,5 +41,32 @@ func TestPlantedDefectsAreMinimised(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCasesBefore: a failing case is tried after the cases of the run before it, the
+// nearest ones, in their order, and those of its own test last.
+func TestCasesBefore(t *testing.T) {
+	test := func(n int) campaign.Test {
+		return campaign.Test{N: n, Draw: func(i int, _ campaign.Observer) (*program.Program, error) {
+			if i == 2 {
+				return nil, errors.New("not drawn")
+			}
+			return &program.Program{Seed: uint64(n*1000 + i)}, nil
+		}}
+	}
+	own := []*program.Program{{Seed: 7}, {Seed: 8}}
+	seeds := func(tests ...campaign.Test) (seeds []uint64) {
+		for _, p := range before(tests, own, nil) {
+			seeds = append(seeds, p.Seed)
+		}
+		return seeds
+	}
+	if got, want := seeds(test(1), test(4)), []uint64{1000, 4000, 4001, 4003, 7, 8}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+	many := seeds(test(3), test(150), test(190))
+	if len(many) != maxBefore || many[0] != 150141 || many[9] != 190000 || many[len(many)-1] != 8 {
+		t.Errorf("%d cases: %v", len(many), many)
 	}
 }
