@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,7 +42,9 @@ func TestExchange(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	late, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	late, cancel := context.WithCancel(context.Background())
+	var coming sync.WaitGroup
+	coming.Add(2)
 	defer cancel()
 	hang := make(chan struct{})
 	defer close(hang)
@@ -80,8 +83,12 @@ func TestFaults(t *testing.T) {
 		}, []string{"rank 1 came to broadcast; rank 0 waits in all-reduce, rank 2 waits in all-reduce"}},
 		"a rank hangs": {late, func(r *Rank) error {
 			if r.ID == 2 {
+				coming.Wait()
+				time.Sleep(100 * time.Millisecond) // for them to wait
+				cancel()
 				<-hang
 			}
+			coming.Done()
 			_, err := told(r, 3, "reduce-scatter")
 			return err
 		}, []string{"rank 2 did not come", "rank 0 waits in reduce-scatter, rank 1 waits in reduce-scatter"}},
