@@ -46,11 +46,26 @@ func apart(want, got *tensor.Tensor) bool {
 	if !slices.Equal(want.Shape(), got.Shape()) {
 		return false
 	}
-	most := farApart * compare.Roundoff(want.DType()) * compare.Largest(want)
+	most := mostRounded(want)
 	for i := range want.Len() {
 		if Distance(want.At(i), got.At(i)) > most {
 			return true
 		}
 	}
 	return false
+}
+
+func mostRounded(want *tensor.Tensor) float64 {
+	return farApart * compare.Roundoff(want.DType()) * compare.Largest(want)
+}
+
+// noteWide notes the first value that is far apart and passes by the bound of a program: whether
+// its call is wrong, the reference can tell at what the candidate has before it.
+func (j *judge) noteWide(c *comparison) {
+	if j.v.Wide != nil || !c.diff.OK || c.sameInputs || c.where.Part != backend.PartValue || c.limit.Error == nil ||
+		float64(c.diff.MaxRel) <= farApart*compare.Roundoff(c.want.DType()) || float64(c.diff.MaxAbs) <= mostRounded(c.want) {
+		return
+	}
+	at := c.where
+	j.v.Wide = &at
 }

@@ -31,13 +31,20 @@ type step struct {
 	value *backend.Value
 }
 
-// Along returns the path of a candidate that a verdict blames. There is none,
+// Along returns the path of a candidate that a verdict blames, or that passes by a wide bound
+// alone: see Verdict.Wide. There is none,
 // and it is nil, where the program has modules, changes in place, gradients of
 // the second order, reads of gradients, or draws; nor where the sides agree in
 // every bit before what is blamed. A tolerance that the test gives is then one of
 // each call.
 func Along(job *backend.Job, ref, cand *backend.Outcome, v *Verdict) *Path {
-	if v.Word != Misaligned || v.Where == nil || v.Drawn > 0 || !followable(job.Program) || !differsBefore(v.Where.Call, ref, cand) {
+	at := v.Where
+	if v.Word == Aligned {
+		at = v.Wide
+	} else if v.Word != Misaligned {
+		return nil
+	}
+	if at == nil || v.Drawn > 0 || !followable(job.Program) || !differsBefore(at.Call, ref, cand) {
 		return nil
 	}
 	p := *job.Program
@@ -217,9 +224,19 @@ func (p *Path) callOf(i int) int {
 }
 
 // Settle returns the verdict on the case: what v blames, unless the verdict on
-// the path finds nothing, a known fault, or another call to blame.
+// the path finds nothing, a known fault, or another call to blame; where v blames
+// nothing, a value that is wrong on the path.
 func (p *Path) Settle(v, on *Verdict) *Verdict {
 	w := *v
+	if v.Word == Aligned {
+		if on.Word != Misaligned || on.Where == nil || on.Where.Part != backend.PartValue || on.Kind != Kind(backend.PartValue) || p.where(*on.Where) == nil {
+			return v
+		}
+		w.Word, w.Kind, w.Where, w.Differences = Misaligned, on.Kind, p.where(*on.Where), p.differences(on.Differences)
+		w.Reason = w.Differences[0].reason() + " (both sides given what the candidate computed before)"
+		w.Worst, w.WorstAt, w.Margins = on.Worst, p.margin(on.WorstAt), p.margins(on.Margins)
+		return &w
+	}
 	switch on.Word {
 	case Aligned, Rejected, Known:
 		w.Word, w.Reason, w.Inherited = on.Word, on.Reason, v.Where

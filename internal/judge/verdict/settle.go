@@ -52,6 +52,7 @@ func (j *judge) record(w Where, want, got *tensor.Tensor, basis compare.Basis) {
 		}
 	}
 	j.v.Compared++
+	j.noteWide(c)
 	j.noteTruth(c)
 	j.noteMargin(c)
 	if !c.diff.OK {

@@ -214,6 +214,9 @@ type Verdict struct {
 	Truths []Truth `json:"truths,omitempty"`
 	// Suspect asks for an oracle: errors within the limit all lean to one side.
 	Suspect bool `json:"suspect,omitempty"`
+	// Wide is the first value that is far apart and passes by a bound that what came before has
+	// widened; nil for none.
+	Wide *Where `json:"-"`
 	// OracleMightChange says that the verdict could be another one if the reference
 	// could be asked: see Policy.CanAskReference.
 	OracleMightChange bool `json:"-"`
