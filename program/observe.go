@@ -20,7 +20,17 @@ func (p *Program) MayChange(i int) bool {
 	case IsModule(c.Target):
 		return false
 	}
-	return c.Target == "setattr" || op.InPlace(c.Target) || c.inPlace() || slices.ContainsFunc(c.Kwargs, func(kw Kwarg) bool { return kw.Name == "out" && kw.Value != nil })
+	return c.Target == "setattr" || op.InPlace(c.Target) || c.inPlace() || c.Out() != ""
+}
+
+// Out is the tensor that the keyword out gives a call's result; "" for none.
+func (c *Call) Out() Ref {
+	for _, kw := range c.Kwargs {
+		if ref, ok := kw.Value.(Ref); ok && kw.Name == "out" {
+			return ref
+		}
+	}
+	return ""
 }
 
 // inPlace reports whether an argument inplace may be True.

@@ -22,7 +22,7 @@ func (r *Run) counts(c *program.Call, name program.Ref) bool {
 		return true
 	}
 	changed, ok := c.Args[0].(program.Ref)
-	if to := destination(c); to != "" {
+	if to := c.Out(); to != "" {
 		changed, ok = to, true
 	}
 	return !ok || r.counter(changed) == r.counter(name)
@@ -104,7 +104,13 @@ func onto(call *op.Call, x op.Value) *op.Call {
 // x.data has the history of the result then, and x its elements alone.
 func (r *Run) withHistory(c *program.Call, call *op.Call, x *eager.Var) (*value, error) {
 	data := c.Args[0].(program.Ref)
-	again := slices.DeleteFunc(slices.Clone(r.later()), func(c program.Call) bool { return c.Target == "setattr" && c.Args[1] == "data" })
+	again := slices.DeleteFunc(slices.Clone(r.later()), func(c program.Call) bool { // x.data += y ends with it
+		if len(c.Args) == 0 {
+			return false
+		}
+		of, ok := c.Args[0].(program.Ref)
+		return ok && c.Target == "setattr" && c.Args[1] == "data" && r.named(of, x)
+	})
 	if refersTo(again, map[program.Ref]bool{data: true, program.Ref(c.Result): true}) {
 		return nil, fmt.Errorf("%w: using x.data after a change in place that is differentiated", errUnsupported)
 	}
@@ -135,6 +141,22 @@ func (r *Run) withHistory(c *program.Call, call *op.Call, x *eager.Var) (*value,
 		return nil, err
 	}
 	return r.env[data], r.quietly(elements, x)
+}
+
+// named reports whether a name stands for x, now or, as that of a module's attribute, later.
+func (r *Run) named(name program.Ref, x *eager.Var) bool {
+	if v := r.env[name]; v != nil {
+		return v.tensor == x
+	}
+	return slices.ContainsFunc(r.later(), func(c program.Call) bool {
+		if program.Ref(c.Result) != name || c.Target != "getattr" {
+			return false
+		}
+		of, _ := c.Args[0].(program.Ref)
+		attr, _ := c.Args[1].(string)
+		m := r.env[of]
+		return m != nil && m.module != nil && m.module.Value(attr) == op.Value(x)
+	})
 }
 
 // setData is x.data = y. What was computed from x before is not to be differentiated after:

@@ -31,6 +31,7 @@ func TestChangesBehindAutograd(t *testing.T) {
 		"data changed":      {other + "k = z * 1\nn = setattr(x, \"data\", k)\nd = x.data\nv = d.mul_(2)\ny = x * x\ny.backward()", []float64{36, 64}, []float64{12, 16}},
 		"data after use":    {x + "u = x * x\nd = x.data\nv = d.mul_(3)\ny = x * 2\ny.backward()", []float64{6, 12}, []float64{2, 2}},
 		"data with history": {x + "z = tensor((2,), torch.float32, [3.0, 4.0], requires_grad=True)\nd = x.data\nv = operator.iadd(d, z)\nn = setattr(x, \"data\", v)\ny = x * x\ny.backward()", []float64{16, 36}, []float64{8, 12}},
+		"of a parameter":    {m + "z = tensor((1, 2), torch.float32, [3.0, 4.0], requires_grad=True)\nd = w.data\nf = d.fill_(1)\nd2 = w.data\nv = operator.iadd(d2, z)\nw2 = m.weight\nn = setattr(w2, \"data\", v)\nn2 = setattr(m, \"bias\", None)\ny = m(x)\ny.backward()", []float64{14}, []float64{4, 5}},
 		"to its own dtype":  {x + "o = torch.ones(1)\nv = o.add_(1)\nh = x.to(torch.float32)\ns = h.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
 		"a leaf stays one":  {x + "d = x.detach()\nv = d.mul_(3)\ns = x.sum()\nb = s.backward()\ny = x.grad", []float64{1, 1}, nil},
 	} {
@@ -97,6 +98,14 @@ func TestChangesOfDataAndItsViews(t *testing.T) {
 func TestDataAfterUse(t *testing.T) {
 	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0], requires_grad=True)\ny = x * x\nd = x.data\nv = d.mul_(3)\ny.backward()")))
 	if out.Status != backend.Unsupported || !strings.Contains(out.Message, "changing x.data in place between") {
+		t.Errorf("%s: %s", out.Status, out.Message)
+	}
+}
+
+// TestHistoryGivenAway: what x.data has the history of is x's alone to take.
+func TestHistoryGivenAway(t *testing.T) {
+	out := outcomeOf(t, ops.Table(), backend.NewJob(text(t, "x = tensor((2,), torch.float32, [1.0, 2.0])\nk = tensor((2,), torch.float32, [5.0, 6.0])\nz = tensor((2,), torch.float32, [3.0, 4.0], requires_grad=True)\nd = x.data\nv = operator.iadd(d, z)\nn = setattr(k, \"data\", v)\ny = k.mul_(2)")))
+	if out.Status != backend.Unsupported || !strings.Contains(out.Message, "using x.data after a change") {
 		t.Errorf("%s: %s", out.Status, out.Message)
 	}
 }

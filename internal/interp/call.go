@@ -55,8 +55,8 @@ func (r *Run) call(c *program.Call) (*value, error) {
 		return nil, err
 	}
 	var into *eager.Var
-	if destination(c) != "" {
-		if into = r.env[destination(c)].tensor; into == nil {
+	if c.Out() != "" {
+		if into = r.env[c.Out()].tensor; into == nil {
 			return nil, fmt.Errorf("%w: out that is no tensor", errUnsupported)
 		}
 		kwargs = slices.DeleteFunc(kwargs, func(kw op.Kwarg) bool { return kw.Name == "out" })

@@ -15,14 +15,14 @@ import (
 // changes reports whether a call of the program may change a tensor.
 func (r *Run) changes() bool {
 	return slices.ContainsFunc(r.job.Program.Calls, func(c program.Call) bool {
-		return op.InPlace(c.Target) || destination(&c) != "" || hasTrue(c.Args, c.Kwargs) && r.takesInPlace(c.Target)
+		return op.InPlace(c.Target) || c.Out() != "" || hasTrue(c.Args, c.Kwargs) && r.takesInPlace(c.Target)
 	})
 }
 
 // mayChange reports whether a call may change a tensor. That of a module may:
 // an inplace=True of its constructor, or of one inside it, is not looked for.
 func (r *Run) mayChange(c *program.Call) bool {
-	return op.InPlace(c.Target) || destination(c) != "" || strings.HasPrefix(c.Target, "Module.") || hasTrue(c.Args, c.Kwargs)
+	return op.InPlace(c.Target) || c.Out() != "" || strings.HasPrefix(c.Target, "Module.") || hasTrue(c.Args, c.Kwargs)
 }
 
 func hasTrue(args []any, kwargs []program.Kwarg) bool {

@@ -10,16 +10,6 @@ import (
 	"plumb/program"
 )
 
-// destination is the tensor that the keyword out gives a call's result; "" for none.
-func destination(c *program.Call) program.Ref {
-	for _, kw := range c.Kwargs {
-		if ref, ok := kw.Value.(program.Ref); ok && kw.Name == "out" {
-			return ref
-		}
-	}
-	return ""
-}
-
 // into runs a call whose keyword out is a tensor: it takes the elements of the result. One of
 // another shape, which PyTorch gives other memory, or of another dtype is not supported.
 func (r *Run) into(c *program.Call, call *op.Call, out *eager.Var) (*value, error) {
@@ -41,6 +31,6 @@ func (r *Run) into(c *program.Call, call *op.Call, out *eager.Var) (*value, erro
 	if _, err := r.execute(store); err != nil {
 		return nil, err
 	}
-	v := r.env[destination(c)]
+	v := r.env[c.Out()]
 	return v, r.refresh(v)
 }

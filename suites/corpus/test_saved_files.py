@@ -60,6 +60,14 @@ def test_folder():
     torch.testing.assert_close(b, x)
 
 
+def test_two_files():
+    x = torch.randn(3)
+    with tempfile.NamedTemporaryFile(suffix=".pt") as f, tempfile.NamedTemporaryFile(suffix=".pt") as g:
+        torch.save(x, f.name)
+        torch.save(x + 1, g.name)
+        torch.testing.assert_close(torch.load(f.name) + 1, torch.load(g.name))
+
+
 def test_printed(capsys):
     print("step", 1)
     assert capsys.readouterr().out == "step 1\n"

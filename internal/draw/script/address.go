@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"plumb/program"
 )
@@ -49,18 +50,18 @@ func (d *draw) onePlace(a, b *address) (bool, error) {
 	return same, err
 }
 
-// addressed answers x.data_ptr() and x.untyped_storage(); nil for other methods.
+// Binary refuses to compute with what is another number on each side.
+func (a *address) Binary(syntax.Token, starlark.Value, starlark.Side) (starlark.Value, error) {
+	return nil, lack("computing with data_ptr() is not supported in test files")
+}
+
+// addressed answers x.data_ptr(), x.storage() and x.untyped_storage().
 func (s *symbol) addressed(name string) starlark.Value {
 	where := &address{s: s, at: len(s.d.prog.Calls)}
-	pointer := func(where *address) starlark.Value {
-		return builtin("data_ptr", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return where, nil })
-	}
-	switch name {
-	case "data_ptr":
+	if name == "data_ptr" {
 		return where
-	case "storage", "untyped_storage":
-		where.storage = true
-		return &library{name: name, names: starlark.StringDict{"data_ptr": pointer(where)}, lacks: true}
 	}
-	return nil
+	where.storage = true
+	pointer := builtin("data_ptr", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return where, nil })
+	return &library{name: name, names: starlark.StringDict{"data_ptr": pointer}, lacks: true}
 }

@@ -242,10 +242,8 @@ func (d *draw) identity(ref program.Ref) string {
 	if c == nil || len(c.Args) == 0 {
 		return string(ref)
 	}
-	for _, kw := range c.Kwargs {
-		if to, ok := kw.Value.(program.Ref); ok && kw.Name == "out" {
-			return d.identity(to)
-		}
+	if to := c.Out(); to != "" {
+		return d.identity(to)
 	}
 	first, ok := c.Args[0].(program.Ref)
 	switch {

@@ -84,36 +84,38 @@ const drawKey = "plumb"
 
 // draw records one program.
 type draw struct {
-	test     *Test
-	env      Env
-	gen      *gen.Case
-	thread   *starlark.Thread
-	prog     *program.Program
-	names    map[string]int // of each base: how many names it has
-	inputs   map[*gen.Tensor]*symbol
-	symbols  map[program.Ref]*symbol
-	seen     map[program.Ref]backend.Value
-	sided    []*symbol // inputs that a side has
-	mirrors  []mirror
-	options  Options
-	turn     *turn                     // of a test whose cases are calls of others; nil once it runs one
-	fault    error                     // of the observer or the signatures; ends the draw
-	fields   map[string]starlark.Value // of the test case
-	blocks   []*block                  // with statements around
-	groups   groups
-	facts    map[program.Ref]*facts // of tensors that calls without tensors made
-	asked    int                    // calls that the reference has run to tell values
-	labels   map[int]string         // of a profile: descriptions, by the call
-	printed  strings.Builder
-	outline  *outline     // of the graph whose debug tells of it; else nil
-	floats   tensor.DType // of what is made without a dtype, where the test set one
-	seed     *int64       // what the test seeded the subjects' draws with; nil once recorded
-	data     dataStream   // of what the test draws for both sides
-	same     []sameInput
-	files    map[string]*savedFile
-	trying   int // try statements around
-	prepared prepared
-	stops    []func() // of the sequences that may not have ended
+	test    *Test
+	env     Env
+	gen     *gen.Case
+	thread  *starlark.Thread
+	prog    *program.Program
+	names   map[string]int // of each base: how many names it has
+	inputs  map[*gen.Tensor]*symbol
+	symbols map[program.Ref]*symbol
+	seen    map[program.Ref]backend.Value
+	sided   []*symbol // inputs that a side has
+	mirrors []mirror
+	options Options
+	turn    *turn                     // of a test whose cases are calls of others; nil once it runs one
+	fault   error                     // of the observer or the signatures; ends the draw
+	fields  map[string]starlark.Value // of the test case
+	blocks  []*block                  // with statements around
+	groups  groups
+	facts   map[program.Ref]*facts // of tensors that calls without tensors made
+	asked   int                    // calls that the reference has run to tell values
+	labels  map[int]string         // of a profile: descriptions, by the call
+	printed strings.Builder
+	outline *outline     // of the graph whose debug tells of it; else nil
+	floats  tensor.DType // of what is made without a dtype, where the test set one
+	seed    *int64       // what the test seeded the subjects' draws with; nil once recorded
+	data    dataStream   // of what the test draws for both sides
+	same    []sameInput
+	files   map[string]*savedFile
+	// temporary counts the temporary files and folders.
+	temporary int
+	trying    int // try statements around
+	prepared  prepared
+	stops     []func() // of the sequences that may not have ended
 	// expecting counts the blocks around that must raise; refusals those that
 	// the program has gone on without.
 	expecting, refusals int

@@ -57,11 +57,14 @@ func (p path) saving(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 	}
 	if p == "torch.save" {
 		kept, err := copyPart(given.get("obj"), map[starlark.Value]starlark.Value{})
+		if err != nil {
+			return nil, err
+		}
 		if d.files == nil {
 			d.files = map[string]*savedFile{}
 		}
 		d.files[name] = &savedFile{value: kept}
-		return starlark.None, err
+		return starlark.None, nil
 	}
 	kept := d.files[name]
 	switch {
@@ -82,4 +85,14 @@ func fileExists(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	name, err := fileName(t, a[0])
 	return starlark.Bool(d.files[name] != nil), err
+}
+
+// freshName gives each temporary file and folder of a test a name of its own.
+func freshName(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+	d, err := drawOf(t, "tempfile")
+	if err != nil {
+		return nil, err
+	}
+	d.temporary++
+	return starlark.String(fmt.Sprintf("/tmp/tmp%d", d.temporary)), nil
 }

@@ -36,7 +36,7 @@ func (j *judge) ownBound(w Where, want, got *tensor.Tensor, basis *compare.Basis
 // behindOthers reports whether a call reads what another one gave.
 func (j *judge) behindOthers(c *program.Call) (behind bool) {
 	c.EachRef(func(r program.Ref) {
-		behind = behind || slices.ContainsFunc(j.p.Calls, func(other program.Call) bool { return other.Result == string(r) })
+		behind = behind || !slices.ContainsFunc(j.p.Inputs, func(in program.Input) bool { return in.Name == string(r) })
 	})
 	return behind
 }

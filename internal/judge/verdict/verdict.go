@@ -329,14 +329,13 @@ func (j *judge) limit(w Where, want, got *tensor.Tensor, basis *compare.Basis) c
 	if want != nil && got != nil && j.policy.Rounding != nil && !basis.Settled(nil) && (j.policy.Explain || !want.SameBits(got)) {
 		outline := j.outlined(w, basis)
 		if !basis.Settled(outline) && j.usable(outline) {
-			for _, bound := range []func() *compare.Bound{
-				func() *compare.Bound { return j.ownBound(w, want, got, basis) },
-				func() *compare.Bound { return pickBound(j.bounds(w), w) },
-			} {
-				if b := bound(); b != nil && j.usable(b) && b.Holds(want) {
-					basis.Bound = b
-					break
-				}
+			serves := func(b *compare.Bound) bool { return b != nil && j.usable(b) && b.Holds(want) }
+			b := j.ownBound(w, want, got, basis)
+			if !serves(b) {
+				b = pickBound(j.bounds(w), w)
+			}
+			if serves(b) {
+				basis.Bound = b
 			}
 		}
 	}

@@ -43,13 +43,15 @@ class Distribution:
         return torch.exp(self.entropy())
 
 
-class Normal(Distribution):
+class _LocScale(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
         self.loc, self.scale = _tensors(loc, scale)
         self.batch_shape = self.loc.shape
 
+
+class Normal(_LocScale):
     @property
     def mean(self):
         return self.loc
@@ -181,13 +183,7 @@ class Exponential(Distribution):
         return 1.0 - torch.log(self.rate)
 
 
-class Laplace(Distribution):
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = _tensors(loc, scale)
-        self.batch_shape = self.loc.shape
-
+class Laplace(_LocScale):
     @property
     def mean(self):
         return self.loc
@@ -214,13 +210,7 @@ class Laplace(Distribution):
         return 1 + torch.log(2 * self.scale)
 
 
-class Cauchy(Distribution):
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = _tensors(loc, scale)
-        self.batch_shape = self.loc.shape
-
+class Cauchy(_LocScale):
     def rsample(self, sample_shape=()):
         u = torch.rand(self._shape(sample_shape), dtype=self.loc.dtype) * 0.9999 + 0.00005
         return self.icdf(u)
@@ -238,13 +228,7 @@ class Cauchy(Distribution):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class Gumbel(Distribution):
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = _tensors(loc, scale)
-        self.batch_shape = self.loc.shape
-
+class Gumbel(_LocScale):
     @property
     def mean(self):
         return self.loc + self.scale * 0.57721566490153286060

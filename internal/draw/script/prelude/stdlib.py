@@ -1,5 +1,6 @@
 # The classes and functions of Python's library that are made of others.
 import os
+import tempfile
 
 
 class defaultdict:
@@ -468,7 +469,7 @@ class Path:
 
 class TemporaryDirectory:
     def __init__(self, **kwargs):
-        self.name = "/tmp/plumb"
+        self.name = tempfile.mktemp()
 
     def __enter__(self):
         return self.name
@@ -481,8 +482,8 @@ class TemporaryDirectory:
 
 
 class NamedTemporaryFile(BytesIO):
-    def __init__(self, mode="w+b", suffix="", prefix="tmp", delete=True, **kwargs):
-        self.name = "/tmp/" + prefix + suffix
+    def __init__(self, mode="w+b", suffix="", **kwargs):
+        self.name = tempfile.mktemp() + suffix
 
     def __fspath__(self):
         return self.name
@@ -492,7 +493,7 @@ TemporaryFile = NamedTemporaryFile
 
 
 def mkdtemp(*args, **kwargs):
-    return "/tmp/plumb"
+    return tempfile.mktemp()
 
 
 def gettempdir():
