@@ -161,6 +161,9 @@ type pending struct {
 // call records a call: generators are typed by the parameters that they are
 // passed to and drawn, and keyword arguments that drew nothing are dropped.
 func (d *draw) call(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if v, err := d.callHooked(target, recv, args, kwargs); v != nil || err != nil {
+		return v, err
+	}
 	kwargs = d.drawnBy(kwargs)
 	if rest, moved := onRanks(kwargs); len(rest) < len(kwargs) {
 		return d.makeOnRanks(target, rest, moved, func(rest []starlark.Tuple) (starlark.Value, error) { return d.call(target, recv, args, rest) })

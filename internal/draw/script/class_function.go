@@ -116,37 +116,42 @@ func (a *application) run() (starlark.Value, error) {
 func (a *application) differentiable() (map[int]*symbol, error) {
 	out := map[int]*symbol{}
 	for i, v := range a.args {
-		if at, ok := v.(*attr); ok {
-			s, err := at.resolve()
-			if err != nil {
-				return nil, err
-			}
-			v, a.args[i] = s, s
-		}
-		s, ok := v.(*symbol)
-		if !ok {
-			continue
-		}
-		kind, err := s.known()
+		s, err := a.d.wanting(v)
 		if err != nil {
 			return nil, err
 		}
-		if kind != kindTensor {
-			continue
-		}
-		wants, err := s.property("requires_grad")
-		if err != nil {
-			return nil, err
-		}
-		if wants == starlark.True {
-			out[i] = s
+		if s != nil {
+			a.args[i], out[i] = s, s
 		}
 	}
 	return out, nil
 }
 
+// wanting is v where it is a tensor that requires a gradient; nil for others.
+func (d *draw) wanting(v starlark.Value) (*symbol, error) {
+	if at, ok := v.(*attr); ok {
+		s, err := at.resolve()
+		if err != nil {
+			return nil, err
+		}
+		v = s
+	}
+	s, ok := v.(*symbol)
+	if !ok {
+		return nil, nil
+	}
+	if kind, err := s.known(); kind != kindTensor || err != nil {
+		return nil, err
+	}
+	if wants, err := s.property("requires_grad"); wants != starlark.True || err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // term is the zero behind each output that has the gradient of backward.
 func (a *application) term(outputs tensorTuple, inputs map[int]*symbol) (tensorTuple, error) {
+	defer a.d.withoutHooks()()
 	j := &derivation{d: a.d, create: true, given: arguments{a.class.name + ".apply", nil, nil}}
 	along, err := j.zeros(outputs)
 	if err != nil {

@@ -64,7 +64,11 @@ func init() {
 			return train(d, m, arguments{"train", []string{"mode"}, []starlark.Value{starlark.False}})
 		}},
 		"register_buffer": {[]string{"name", "tensor", "persistent"}, registerBuffer}, "register_parameter": {[]string{"name", "param"}, addPart("name", "param")},
-		"register_forward_hook": {[]string{"hook"}, registerHook(false)}, "register_forward_pre_hook": {[]string{"hook"}, registerHook(true)},
+		"register_forward_hook": {[]string{"hook"}, registerHook(behindForward)}, "register_forward_pre_hook": {[]string{"hook"}, registerHook(beforeForward)},
+		"register_full_backward_hook": {[]string{"hook", "prepend"}, registerHook(behindBackward)}, "register_full_backward_pre_hook": {[]string{"hook", "prepend"}, registerHook(beforeBackward)},
+		"register_backward_hook": {[]string{"hook"}, func(*draw, starlark.Value, arguments) (starlark.Value, error) {
+			return nil, lack("register_backward_hook sees gradients of the last call alone: write register_full_backward_hook")
+		}},
 		"add_module": {[]string{"name", "module"}, addPart("name", "module")}, "register_module": {[]string{"name", "module"}, addPart("name", "module")},
 		"apply": {[]string{"fn"}, applyTo}, "get_parameter": {[]string{"target"}, partOf(params)}, "get_buffer": {[]string{"target"}, partOf(buffers)}, "get_submodule": {[]string{"target"}, partOf(modules)},
 		"to": {[]string{"device", "dtype"}, convertModule}, "cpu": {nil, sameModule}, "cuda": {[]string{"device"}, sameModule},

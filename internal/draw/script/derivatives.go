@@ -178,34 +178,42 @@ func (j *derivation) loss() (tensorTuple, error) {
 
 // grad is torch.autograd.grad, with zeros for what the outputs do not depend on.
 func (j *derivation) grad(outputs, inputs tensorTuple, weights starlark.Value, create bool) (tensorTuple, error) {
+	found, err := j.d.gradients(outputs.list(), inputs, weights, create)
+	out := tensorTuple{found, inputs.one}
+	for i, g := range found {
+		if g == nil && err == nil {
+			found[i], err = j.d.apply("torch.zeros_like", inputs.all[i])
+		}
+	}
+	return out, err
+}
+
+// gradients is torch.autograd.grad, which keeps its graph; nil for what the
+// outputs do not depend on.
+func (d *draw) gradients(outputs starlark.Value, inputs tensorTuple, weights starlark.Value, create bool) ([]*symbol, error) {
 	keep := starlark.Bool(true)
-	v, err := j.d.call("torch.autograd.grad", nil, starlark.Tuple{outputs.list(), inputs.list(), weights}, []starlark.Tuple{
+	v, err := d.call("torch.autograd.grad", nil, starlark.Tuple{outputs, inputs.list(), weights}, []starlark.Tuple{
 		{starlark.String("retain_graph"), keep}, {starlark.String("create_graph"), starlark.Bool(create)}, {starlark.String("allow_unused"), keep},
 	})
 	if err != nil {
-		return tensorTuple{}, err
+		return nil, err
 	}
 	found := v.(*symbol)
-	seen, err := j.d.observe(found.ref)
+	seen, err := d.observe(found.ref)
 	if err != nil {
-		return tensorTuple{}, err
+		return nil, err
 	}
 	found.kind, found.names = kindTuple, make([]string, len(inputs.all))
-	out := tensorTuple{one: inputs.one}
-	for i, x := range inputs.all {
-		var g *symbol
+	out := make([]*symbol, len(inputs.all))
+	for i := range out {
 		if i < len(seen.Tuple) && seen.Tuple[i].Tensor == nil {
-			g, err = j.d.apply("torch.zeros_like", x)
-		} else {
-			var e starlark.Value
-			if e, err = found.element(i); err == nil {
-				g = e.(*symbol)
-			}
+			continue
 		}
+		e, err := found.element(i)
 		if err != nil {
-			return out, err
+			return nil, err
 		}
-		out.all = append(out.all, g)
+		out[i] = e.(*symbol)
 	}
 	return out, nil
 }

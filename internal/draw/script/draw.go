@@ -111,6 +111,9 @@ type draw struct {
 	data    dataStream   // of what the test draws for both sides
 	same    []sameInput
 	files   map[string]*savedFile
+	// backward are the hooks of backward passes, passing says that one runs them.
+	backward []*backwardHook
+	passing  bool
 	// temporary counts the temporary files and folders.
 	temporary int
 	trying    int // try statements around

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -62,18 +61,27 @@ func (p path) inPrelude() starlark.Value {
 	return nil
 }
 
-// hook is a function that a module calls before or behind its forward.
+// hook is a function that a module calls when something happens to it.
 type hook struct {
-	fn     starlark.Value
-	before bool
+	fn   starlark.Value
+	when hookTime
 }
+
+type hookTime uint8
+
+const (
+	behindForward hookTime = iota
+	beforeForward
+	behindBackward
+	beforeBackward
+)
 
 // hooks are those of a module, in the order of their registration.
 type hooks struct{ list []*hook }
 
 // register adds a hook and returns its handle.
-func (h *hooks) register(fn starlark.Value, before bool) starlark.Value {
-	added := &hook{fn, before}
+func (h *hooks) register(fn starlark.Value, when hookTime) starlark.Value {
+	added := &hook{fn, when}
 	h.list = append(h.list, added)
 	return handle(func() { h.list = slices.DeleteFunc(h.list, func(other *hook) bool { return other == added }) })
 }
@@ -86,12 +94,20 @@ func handle(remove func()) starlark.Value {
 	})}}
 }
 
+// at are the hooks of one time.
+func (h *hooks) at(when hookTime) []*hook {
+	var out []*hook
+	for _, k := range h.list {
+		if k.when == when {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // around calls a module between its hooks.
 func (h *hooks) around(t *starlark.Thread, module starlark.Value, args starlark.Tuple, call func(starlark.Tuple) (starlark.Value, error)) (starlark.Value, error) {
-	for _, k := range slices.Clone(h.list) {
-		if !k.before {
-			continue
-		}
+	for _, k := range h.at(beforeForward) {
 		v, err := starlark.Call(t, k.fn, starlark.Tuple{module, args}, nil)
 		if err != nil {
 			return nil, err
@@ -102,20 +118,24 @@ func (h *hooks) around(t *starlark.Thread, module starlark.Value, args starlark.
 			args = starlark.Tuple{v}
 		}
 	}
+	args, watched, err := h.watchInputs(t, module, args)
+	if err != nil {
+		return nil, err
+	}
 	out, err := call(args)
-	for _, k := range slices.Clone(h.list) {
+	for _, k := range h.at(behindForward) {
 		if err != nil {
 			return nil, err
-		}
-		if k.before {
-			continue
 		}
 		var v starlark.Value
 		if v, err = starlark.Call(t, k.fn, starlark.Tuple{module, args, out}, nil); err == nil && v != starlark.None {
 			out = v
 		}
 	}
-	return out, err
+	if err != nil || watched == nil {
+		return out, err
+	}
+	return h.watchOutputs(watched, out)
 }
 
 // hooksOf are the hooks of a module.
@@ -126,9 +146,9 @@ func hooksOf(m starlark.Value) *hooks {
 	return &stateOf(m.(*object)).hooks
 }
 
-func registerHook(before bool) func(*draw, starlark.Value, arguments) (starlark.Value, error) {
+func registerHook(when hookTime) func(*draw, starlark.Value, arguments) (starlark.Value, error) {
 	return func(_ *draw, m starlark.Value, a arguments) (starlark.Value, error) {
-		return hooksOf(m).register(a.get("hook"), before), nil
+		return hooksOf(m).register(a.get("hook"), when), nil
 	}
 }
 
@@ -139,23 +159,4 @@ func (s *symbol) hookedInside() bool {
 		inner, ok := c.value.(*symbol)
 		return ok && (len(inner.hooks.list) > 0 || inner.hookedInside())
 	})
-}
-
-// registerHook is Tensor.register_hook: what is computed from the tensor from
-// now on is computed from its like, whose gradient the hook sees.
-func (s *symbol) registerHook(fn starlark.Value) (starlark.Value, error) {
-	if isParam(s) {
-		return nil, lack("register_hook of a parameter is not supported in test files")
-	}
-	apply, err := torchPrelude()["GradientHook"].(*class).Attr("apply")
-	if err != nil {
-		return nil, err
-	}
-	v, err := starlark.Call(s.d.thread, apply, starlark.Tuple{s, fn}, nil)
-	if like, ok := v.(*symbol); ok && err == nil {
-		before := s.ref
-		s.ref, s.hooked = like.ref, cmp.Or(s.hooked, before)
-		return handle(func() { s.ref = before }), nil
-	}
-	return nil, err
 }

@@ -25,6 +25,20 @@ var predeclared = func() starlark.StringDict {
 		fnSlice: builtin(fnSlice, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return getslice(a[0], a[1], a[2], a[3])
 		}),
+		fnItem: builtin(fnItem, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return getitem(a[0], a[1]) }),
+		fnIndex: builtin(fnIndex, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if _, list := a[0].(*starlark.List); !list {
+				return a[1], nil
+			}
+			i, err := position(a[1])
+			return starlark.MakeInt(i), err
+		}),
+		fnParts: builtin(fnParts, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if l, ok := a[0].(*starlark.List); ok {
+				return listParts{l, t}, nil
+			}
+			return a[0], nil
+		}),
 		fnIs: builtin(fnIs, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			return starlark.Bool(same(a[0], a[1])), nil
 		}),
@@ -415,7 +429,18 @@ func (a arguments) switches(into map[string]*bool) error {
 }
 
 func boundedRange(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	v, err := starlark.Call(t, starlark.Universe["range"], args, kwargs)
+	ends := slices.Clone(args)
+	for i, v := range ends {
+		switch v.(type) {
+		case *symbol, *attr, *array:
+			n, err := position(v)
+			if err != nil {
+				return nil, err
+			}
+			ends[i] = starlark.MakeInt(n)
+		}
+	}
+	v, err := starlark.Call(t, starlark.Universe["range"], ends, kwargs)
 	if err == nil && starlark.Len(v) > maxElements {
 		return nil, fmt.Errorf("range of more than %d elements", maxElements)
 	}

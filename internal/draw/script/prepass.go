@@ -19,6 +19,9 @@ const (
 	fnAnd      = "__both__"
 	fnOr       = "__either__"
 	fnSlice    = "__slice__"
+	fnItem     = "__item__"
+	fnIndex    = "__index__"
+	fnParts    = "__parts__"
 	fnIs       = "__is__"
 	fnIsNot    = "__isnot__"
 

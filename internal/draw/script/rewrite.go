@@ -356,9 +356,9 @@ func (r *rewriter) target(e syntax.Expr) syntax.Expr {
 	case *syntax.Ident:
 		return r.place(e, e.Name, e.NamePos)
 	case *syntax.IndexExpr:
-		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+		r.targetItem(e)
 	case *syntax.SliceExpr:
-		x := r.expr(e.X)
+		x := call(fnParts, e.Lbrack, r.expr(e.X))
 		return &syntax.IndexExpr{X: x, Lbrack: e.Lbrack, Rbrack: e.Rbrack, Y: call("slice", e.Lbrack, r.bounds(e)...)}
 	case *syntax.DotExpr:
 		e.X = r.expr(e.X)
@@ -436,7 +436,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		}
 		return r.place(e, e.Name, e.NamePos)
 	case *syntax.IndexExpr:
-		e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+		return r.item(e)
 	case *syntax.LambdaExpr:
 		r.params(e.Params)
 		e.Body = &syntax.CondExpr{If: e.Lambda, Cond: call(fnDepth, e.Lambda), True: r.held.functions[e].celling(r.expr(e.Body), e.Lambda), ElsePos: e.Lambda, False: ident("None", e.Lambda)}
