@@ -315,7 +315,7 @@ class Traced(Calls):
         """Refuses a change in place that is not the call's result, or that another tensor sees."""
         if any(t is not v for t in changed):
             raise Left("a call changes its argument in place")
-        if changed and any(t is not v and storage(t) == storage(v) for t, _ in self.text.known.values()):
+        if changed and any(t is not v and plumb_torch.memory_of(t) == plumb_torch.memory_of(v) for t, _ in self.text.known.values()):
             raise Left("a call changes what another tensor shows")
 
 
@@ -345,10 +345,6 @@ READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool
 OPERATORS = {"Tensor.__%s__" % name: "operator." + to for name, to in (
     ("invert", "invert"), ("eq", "eq"), ("ne", "ne"), ("and", "and_"), ("or", "or_"), ("xor", "xor"), ("pow", "pow"), ("floordiv", "floordiv"), ("truediv", "truediv"), ("mod", "mod"), ("lshift", "lshift"), ("rshift", "rshift"))}
 IN_PLACE = {"Tensor.__i%s__" % name: "Tensor.%s_" % to for name, to in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"))}
-
-
-def storage(t):
-    return (t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage()).data_ptr()
 
 
 class Trace(Text):

@@ -178,6 +178,13 @@ def version(v):
     return v._version if isinstance(v, Tensor) else None
 
 
+def memory_of(t):
+    """Names the memory of a tensor, which its views share."""
+    if t.layout is not strided or t.is_meta:
+        return id(t)
+    return (t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage()).data_ptr() or id(t)
+
+
 class Run(plumb_subject.Run):
     """One case: tensors are views of shared memory, what calls change is told by
     version counters."""
@@ -244,13 +251,14 @@ class Run(plumb_subject.Run):
 
     def unnoticed(self, f, args):
         """Lists the values that a call may change without its arguments telling:
-        norms do not count it, and a module may change its buffers."""
+        norms do not count it, and a module may change its buffers, and what is
+        a view of one."""
         if f in SILENT:
             return [(k, x) for k, x in enumerate(self.env) if isinstance(x, Tensor)]
         if not args or not isinstance(args[0], Module):
             return ()
-        buffers = set(map(id, args[0].buffers()))
-        return [(k, x) for k, x in enumerate(self.env) if id(x) in buffers] if buffers else ()
+        buffers = set(map(memory_of, args[0].buffers()))
+        return [(k, x) for k, x in enumerate(self.env) if isinstance(x, Tensor) and memory_of(x) in buffers] if buffers else ()
 
     def changed(self, i, call, kept, v):
         if self.bumped(call[1]) or len(call) > 2 and self.bumped(call[2].values()):

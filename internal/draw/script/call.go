@@ -329,6 +329,9 @@ func (c *pending) arguments(recv *symbol, args starlark.Tuple, kwargs []starlark
 	}
 	for i, v := range args {
 		a, err := c.argument(v)
+		if err != nil && len(c.sigs) == 0 {
+			return lack("%s is not supported in test files: %v", c.target, err)
+		}
 		if err != nil {
 			return &argumentError{i, "", c.target + ": " + err.Error()}
 		}

@@ -111,6 +111,7 @@ type draw struct {
 	data    dataStream   // of what the test draws for both sides
 	same    []sameInput
 	files   map[string]*savedFile
+	warned  []*starlark.List // what the blocks around record of warnings
 	// backward are the hooks of backward passes, passing says that one runs them.
 	backward []*backwardHook
 	passing  bool

@@ -35,7 +35,7 @@ func TestMistakesNamePositionAndCause(t *testing.T) {
 		"autotest n":                    {"@autotest(n='3')\ndef test_x():\n    pass\n", `t.py:1:11: autotest: argument 'n' must be a positive int, not str`},
 		"autotest backward":             {"@autotest(auto_backward='always')\ndef test_x():\n    pass\n", `t.py:1:11: autotest: argument 'auto_backward' must be True, False or "auto", not str`},
 		"two parameters":                {"@autotest()\ndef test_x(a, b):\n    pass\n", `t.py:2:1: test_x must have one parameter, the test case, not 2`},
-		"unknown decorator":             {"@torch.jit.script\n@autotest()\ndef test_x():\n    pass\n", `t.py:3:1: the decorator torch.jit.script is not supported in test files`},
+		"unknown decorator":             {"@torch.jit.interface\n@autotest()\ndef test_x():\n    pass\n", `t.py:3:1: the decorator torch.jit.interface is not supported in test files`},
 		"decorated nothing":             {"@autotest()\nx = 3\n", `t.py:2:1: a decorator must be followed by a function or a class`},
 		"undefined":                     {body("return torch.relu(y)"), `t.py:3:23: undefined: y`},
 		"syntax":                        {body("return torch.relu(x"), `t.py:4:1: got outdent, want ','`},

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,10 +23,17 @@ var exceptions = map[string]string{
 	"Warning": "Exception", "UserWarning": "Warning", "DeprecationWarning": "Warning", "FutureWarning": "Warning", "RuntimeWarning": "Warning",
 }
 
-func init() {
+// exceptionTypes are their classes.
+var exceptionTypes = func() starlark.StringDict {
+	out := starlark.StringDict{}
 	for name := range exceptions {
-		predeclared[name] = builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return &raised{name, a}, nil })
+		out[name] = builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return &raised{name, a}, nil })
 	}
+	return out
+}()
+
+func init() {
+	maps.Copy(predeclared, exceptionTypes)
 	for name, f := range map[string]func(*starlark.Thread, starlark.Tuple) (starlark.Value, error){fnRaise: raise, fnAssert: assert} {
 		predeclared[name] = builtin(name, f)
 	}

@@ -138,6 +138,7 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		func() (starlark.Value, error) { return p.constructing(t, args, kwargs) },
 		func() (starlark.Value, error) { return p.dtypeFact(args) },
 		func() (starlark.Value, error) { return p.byName(t, args, kwargs) },
+		func() (starlark.Value, error) { return p.compiling(args) },
 	} {
 		if v, err := answer(); v != nil || err != nil {
 			return v, err
@@ -198,11 +199,8 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return &randomGenerator{}, nil
 	case "torch.save", "torch.load":
 		return p.saving(t, args, kwargs)
-	case "torch.compile": // how a function is run is the candidate's mode
-		if len(args) > 0 {
-			return args[0], nil
-		}
-		return ofOne("torch.compile", func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) { return f, nil }), nil
+	case "torch.jit.is_scripting", "torch.jit.is_tracing":
+		return starlark.False, nil
 	case "torch.set_default_tensor_type", "torch.set_default_device", "torch.autograd.graph.saved_tensors_hooks":
 		return nil, lack("%s is not supported in test files", p)
 	}
@@ -482,3 +480,24 @@ var floatLimits = map[tensor.DType][3]float64{
 	tensor.F16: {0x1p-10, 65504, 0x1p-14}, tensor.BF16: {0x1p-7, 0x1.fep127, 0x1p-126},
 	tensor.F32: {0x1p-23, math.MaxFloat32, 0x1p-126}, tensor.F64: {0x1p-52, math.MaxFloat64, 0x1p-1022},
 }
+
+// compiled are the functions that give a function or module back to be run in
+// another way: how it is run is the candidate's mode.
+var compiled = []path{"torch.compile", "torch.jit.script", "torch.jit.trace", "torch.jit.ignore", "torch.jit.unused", "torch.jit.export"}
+
+// compiling is a call of one of them; without a function it gives a decorator.
+func (p path) compiling(args starlark.Tuple) (starlark.Value, error) {
+	if !slices.Contains(compiled, p) {
+		return nil, nil
+	}
+	if len(args) == 0 {
+		return unchanged, nil
+	}
+	if _, callable := args[0].(starlark.Callable); !callable {
+		return nil, lack("%s of %s is not supported in test files", p, article(args[0].Type()))
+	}
+	return args[0], nil
+}
+
+// unchanged is the decorator that changes nothing.
+var unchanged = ofOne("compile", func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) { return f, nil })

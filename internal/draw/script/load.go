@@ -101,6 +101,8 @@ func (t testCase) Attr(name string) (starlark.Value, error) {
 		return npuPrelude()[name], nil
 	case "assertRaises", "assertRaisesRegex":
 		return starlark.NewBuiltin(name, assertRaises), nil
+	case "assertWarns", "assertWarnsRegex":
+		return starlark.NewBuiltin(name, expectWarning), nil
 	case "skipTest":
 		return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return nil, skipsItself(a) }), nil
 	case "subTest":
@@ -169,6 +171,10 @@ func decoratorOf(v starlark.Value) starlark.Value {
 			return globalMark{}
 		}
 		return v
+	case path:
+		if slices.Contains(compiled, d) {
+			return unchanged
+		}
 	case foreign:
 		if known, err := callForeign(nil, d, nil, nil); err == nil {
 			return known

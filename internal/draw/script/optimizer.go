@@ -444,12 +444,16 @@ func publicName(d *op.Def) string {
 
 // schedule is a schedule of torch.optim.lr_scheduler.
 type schedule struct {
-	s *optim.Scheduler
-	o *optimizer
+	name string
+	o    *optimizer
+	s    interface{ LastLR() []float64 } // one of the two that follow; nil the other
+	// follows steps by itself, plateau by what it is told of.
+	follows *optim.Scheduler
+	plateau *optim.ReduceLROnPlateau
 }
 
-func (s *schedule) String() string        { return s.s.Def.Name }
-func (s *schedule) Type() string          { return "torch.optim.lr_scheduler." + s.s.Def.Name }
+func (s *schedule) String() string        { return s.name }
+func (s *schedule) Type() string          { return "torch.optim.lr_scheduler." + s.name }
 func (s *schedule) Freeze()               {}
 func (s *schedule) Truth() starlark.Bool  { return true }
 func (s *schedule) Hash() (uint32, error) { return hashString(fmt.Sprintf("%p", s)) }
@@ -461,7 +465,7 @@ func newSchedule(t *starlark.Thread, name string, args starlark.Tuple, kwargs []
 		return nil, err
 	}
 	def := optim.LookupSchedule(name)
-	if def == nil {
+	if def == nil && name != "ReduceLROnPlateau" {
 		return nil, lack("torch.optim.lr_scheduler.%s is not supported in test files", name)
 	}
 	var o *optimizer
@@ -486,11 +490,21 @@ func newSchedule(t *starlark.Thread, name string, args starlark.Tuple, kwargs []
 	if err != nil {
 		return nil, err
 	}
-	s, err := def.New(o.o, given, options...)
+	s := &schedule{name: name, o: o}
+	if def == nil {
+		p, err := optim.NewReduceLROnPlateau(o.o, given, options...)
+		if err != nil {
+			return nil, err
+		}
+		s.s, s.plateau = p, p
+		return s, o.publish()
+	}
+	follows, err := def.New(o.o, given, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &schedule{s, o}, o.publish()
+	s.s, s.follows = follows, follows
+	return s, o.publish()
 }
 
 // positionalFunction names a function that comes first.
@@ -571,7 +585,12 @@ func (d *draw) ofEpoch(fn starlark.Callable) func(int) float64 {
 func (s *schedule) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "step":
-		return builtin(name, func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return starlark.None, s.step() }), nil
+		return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			for _, kw := range kwargs {
+				args = append(args, kw[1])
+			}
+			return starlark.None, s.step(t, args)
+		}), nil
 	case "get_last_lr":
 		return builtin(name, func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
 			var out []starlark.Value
@@ -584,9 +603,18 @@ func (s *schedule) Attr(name string) (starlark.Value, error) {
 	return nil, lack("%s of a schedule is not supported in test files", name)
 }
 
-func (s *schedule) step() error {
+func (s *schedule) step(t *starlark.Thread, args starlark.Tuple) error {
 	s.o.adopt()
-	if err := s.s.Step(); err != nil {
+	if s.plateau != nil {
+		if len(args) == 0 {
+			return fmt.Errorf("ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics'")
+		}
+		metric, err := toFloat(t, args[:1])
+		if err != nil {
+			return err
+		}
+		s.plateau.Step(float64(metric.(starlark.Float)))
+	} else if err := s.follows.Step(); err != nil {
 		return err
 	}
 	return s.o.publish()

@@ -45,6 +45,8 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 	switch name := strings.TrimPrefix(string(f), "pytest."); name {
 	case "raises":
 		return assertRaises(t, nil, args, kwargs)
+	case "warns":
+		return expectWarning(t, nil, args, kwargs)
 	case "skip":
 		return nil, skipsItself(append(args, keyword(kwargs, "reason")...))
 	case "importorskip":

@@ -255,8 +255,3 @@ func suppress(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 func subTest(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 	return &manager{}, nil
 }
-
-// catchWarnings is a context that has caught none.
-func catchWarnings(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-	return &manager{enter: func(*starlark.Thread) (starlark.Value, error) { return starlark.NewList(nil), nil }}, nil
-}

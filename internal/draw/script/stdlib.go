@@ -34,7 +34,7 @@ func init() {
 		"copy":     &library{name: "copy", names: starlark.StringDict{"copy": builtin("copy", shallowCopy), "deepcopy": builtin("deepcopy", deepCopy)}},
 		"os":       &library{name: "os", names: starlark.StringDict{"getenv": environmentGet, "environ": environment{}, "path": osPath}}, "os.path": osPath,
 		"sys":        &library{name: "sys", names: starlark.StringDict{"version_info": starlark.Tuple{starlark.MakeInt(3), starlark.MakeInt(11), starlark.MakeInt(2)}, "platform": starlark.String("linux"), "maxsize": starlark.MakeInt64(math.MaxInt64)}},
-		"warnings":   &library{name: "warnings", names: starlark.StringDict{"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "warn": ignoredCall("warn"), "catch_warnings": starlark.NewBuiltin("catch_warnings", catchWarnings)}},
+		"warnings":   &library{name: "warnings", names: warningsNames()},
 		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": ofOne("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest), "suppress": builtin("suppress", suppress), "ExitStack": builtin("ExitStack", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return &exitStack{}, nil })}},
 		"packaging":  &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
 		"json":   &library{name: "json", names: starlark.StringDict{"dumps": starlark.NewBuiltin("json.dumps", jsonCall("encode")), "loads": starlark.NewBuiltin("json.loads", jsonCall("decode"))}},

@@ -341,6 +341,9 @@ func (s *symbol) AttrNames() []string   { return nil }
 // CallInternal calls a module.
 func (s *symbol) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if s.kind != kindModule {
+		if c := s.d.callOf(s.ref); s.kind == kindUnknown && c != nil {
+			return nil, lack("calling what %s gives is not supported in test files", c.Target)
+		}
 		return nil, fmt.Errorf("%s is a %s, which cannot be called", s.ref, s.Type())
 	}
 	if s.hookedInside() {

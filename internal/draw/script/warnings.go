@@ -1,0 +1,121 @@
+package script
+
+import (
+	"fmt"
+	"regexp"
+
+	"go.starlark.net/starlark"
+)
+
+// warningsNames are those of the module warnings. Of warnings a test sees those
+// that it gives itself: which ones a framework gives is no part of a program.
+func warningsNames() starlark.StringDict {
+	return starlark.StringDict{
+		"filterwarnings": ignoredCall("filterwarnings"), "simplefilter": ignoredCall("simplefilter"), "resetwarnings": ignoredCall("resetwarnings"),
+		"warn":           starlark.NewBuiltin("warn", warn),
+		"catch_warnings": starlark.NewBuiltin("catch_warnings", catchWarnings),
+	}
+}
+
+// warn tells those that record warnings.
+func warn(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{"warn", []string{"message", "category", "stacklevel", "source"}, make([]starlark.Value, 4)}
+	if err := a.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	d, ok := t.Local(drawKey).(*draw)
+	if !ok || len(d.warned) == 0 {
+		return starlark.None, nil
+	}
+	message, category := a.get("message"), a.get("category")
+	switch w := message.(type) {
+	case *raised:
+		category = exceptionTypes[w.class]
+	case *object:
+		category = w.class
+	default:
+		if category == nil {
+			category = exceptionTypes["UserWarning"]
+		}
+		var err error
+		if message, err = starlark.Call(t, category, starlark.Tuple{message}, nil); err != nil {
+			return nil, err
+		}
+	}
+	told := &library{name: "WarningMessage", names: starlark.StringDict{"message": message, "category": category}}
+	return starlark.None, d.warned[len(d.warned)-1].Append(told)
+}
+
+// catchWarnings is warnings.catch_warnings.
+func catchWarnings(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{"catch_warnings", []string{"record"}, make([]starlark.Value, 1)}
+	if err := a.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	return recording(nil), nil
+}
+
+// recording is a context in which warnings are recorded; of what it has at its
+// end, check decides.
+func recording(check func(t *starlark.Thread, told []starlark.Value, calls int) error) *manager {
+	list := starlark.NewList(nil)
+	first := 0
+	return &manager{
+		enter: func(t *starlark.Thread) (starlark.Value, error) {
+			d, err := drawOf(t, "recording warnings")
+			if err != nil {
+				return nil, err
+			}
+			d.warned, first = append(d.warned, list), len(d.prog.Calls)
+			return list, nil
+		},
+		exit: func(t *starlark.Thread) (starlark.Value, error) {
+			d, err := drawOf(t, "recording warnings")
+			if err != nil {
+				return nil, err
+			}
+			d.warned = d.warned[:len(d.warned)-1]
+			told, _ := sequence(list)
+			if check != nil {
+				err = check(t, told, len(d.prog.Calls)-first)
+			}
+			return starlark.None, err
+		},
+	}
+}
+
+// expectWarning is pytest.warns, assertWarns and assertWarnsRegex.
+func expectWarning(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	a := arguments{"warns", []string{"expected_warning", "match"}, make([]starlark.Value, 2)}
+	if err := a.bind(args, kwargs); err != nil {
+		return nil, err
+	}
+	class, match := a.get("expected_warning"), a.get("match")
+	if class == nil {
+		class = exceptionTypes["Warning"]
+	}
+	var pattern *regexp.Regexp
+	if s, ok := starlark.AsString(match); ok {
+		var err error
+		if pattern, err = regexp.Compile(s); err != nil {
+			return nil, lack("the regular expression %q is not supported in test files: %v", s, err)
+		}
+	}
+	return recording(func(t *starlark.Thread, told []starlark.Value, calls int) error {
+		for _, w := range told {
+			message := w.(*library).names["message"]
+			text, err := toStr(t, starlark.Tuple{message})
+			if err != nil {
+				return err
+			}
+			s, _ := starlark.AsString(text)
+			if isException(message, class) && (pattern == nil || pattern.MatchString(s)) {
+				return nil
+			}
+		}
+		if calls > 0 {
+			return lack("a warning that calls of torch would give is not supported in test files")
+		}
+		return fmt.Errorf("DID NOT WARN: no warning of %s was given", repr(class, 0))
+	}), nil
+}
