@@ -110,13 +110,11 @@ func (l *runLane) whole(ctx context.Context, t *trial, ref *backend.Outcome) (jo
 // the reference computed of it; or it returns a verdict.
 func (l *runLane) call(ctx context.Context, rec *Record, f *backend.Function, ref *backend.Outcome) (*backend.Outcome, *verdict.Verdict) {
 	rec.Program, rec.Function = f.Program, f
-	if l.functions == nil {
-		var err error
-		if l.functions, err = l.Open(); err != nil {
-			return nil, fault(err)
-		}
+	job := backend.NewJob(f.Program)
+	o, err := l.ask(ctx, job)
+	if err == nil && o.Beside {
+		o, err = l.alone(ctx, job)
 	}
-	o, err := l.functions.Run(ctx, backend.NewJob(f.Program))
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -126,6 +124,24 @@ func (l *runLane) call(ctx context.Context, rec *Record, f *backend.Function, re
 		return nil, &verdict.Verdict{Word: verdict.Misaligned, Reason: err.Error()}
 	}
 	return f.Beside(ref, part), nil
+}
+
+// ask runs a job while the candidate's other instance is at the next batch.
+func (l *runLane) ask(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	if l.functions == nil {
+		var err error
+		if l.functions, err = l.Open(); err != nil {
+			return nil, err
+		}
+	}
+	return l.functions.Run(ctx, job)
+}
+
+// alone runs a job in a process of its own, beside which nothing is left.
+func (l *runLane) alone(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
+	own := *job
+	own.Alone = true
+	return l.ask(ctx, &own)
 }
 
 // TensorOf is the tensor that a reference computed as the value of a call; nil

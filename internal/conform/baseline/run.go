@@ -135,8 +135,8 @@ type runLane struct {
 	*run
 	cand backend.Backend
 	like backend.Backend // nil where the candidate is the predictor
-	// functions is one more instance of the candidate, which is asked for gradients
-	// while the other one is at the next batch; nil until one is.
+	// functions is one more instance of the candidate, which is asked for gradients, and
+	// alone, while the other one is at the next batch; nil until one is.
 	functions backend.Backend
 }
 
@@ -180,12 +180,7 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 		}
 		t.job = backend.NewJob(t.program)
 		t.job.State = t.state
-		job := t.job
-		if t.asked != t.program {
-			job = backend.NewJob(t.asked)
-			job.State = t.state
-		}
-		jobs, asked = append(jobs, job), append(asked, t)
+		jobs, asked = append(jobs, t.request()), append(asked, t)
 	}
 	outcomes, err := backend.RunBatch(ctx, l.cand, jobs)
 	if err != nil || ctx.Err() != nil {
@@ -197,11 +192,24 @@ func (l *runLane) Run(ctx context.Context, b *trialBatch) error {
 	return nil
 }
 
+// request is what the candidate is asked for.
+func (t *trial) request() *backend.Job {
+	if t.asked == t.program {
+		return t.job
+	}
+	job := backend.NewJob(t.asked)
+	job.State = t.state
+	return job
+}
+
 // Finish judges a batch, until the context ends.
 func (l *runLane) Finish(ctx context.Context, b *trialBatch) error {
 	for _, t := range b.trials {
 		if ctx.Err() == nil {
 			q := l.judge(ctx, t, b.of.reader)
+			if t.asOne == nil && t.outcome.Beside && t.record.Verdict.Word.IsFinding() {
+				q = l.judgeAlone(ctx, t, b.of.reader)
+			}
 			l.apart(ctx, t, q, t.record.Verdict)
 		}
 		if ctx.Err() != nil { // what may have been cut short
@@ -217,6 +225,18 @@ func (l *runLane) Finish(ctx context.Context, b *trialBatch) error {
 		b.of.close()
 	}
 	return nil
+}
+
+// judgeAlone judges a case that failed beside what an earlier one has left running, by
+// what the candidate does in a process of its own.
+func (l *runLane) judgeAlone(ctx context.Context, t *trial, shard *shardReader) *Question {
+	t.record.Reference, t.record.Outcome = nil, nil
+	var err error
+	if t.outcome, err = l.alone(ctx, t.request()); err != nil {
+		t.outcome, t.record.Verdict = &backend.Outcome{}, fault(err)
+		return nil
+	}
+	return l.judge(ctx, t, shard)
 }
 
 // asks reports whether the candidate is asked about a case: it is not where the
