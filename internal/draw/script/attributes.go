@@ -100,6 +100,11 @@ func isInstance(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	types := []starlark.Value{a[1]}
 	o, isObject := a[0].(*object)
+	if isObject {
+		if kind, ok := o.class.inherited.(enumClass); ok {
+			names = append(names, kind.of)
+		}
+	}
 	if ts, ok := a[1].(starlark.Tuple); ok {
 		types = ts
 	}

@@ -377,7 +377,7 @@ func inBase(spec string) func(*starlark.Thread, starlark.Tuple) (starlark.Value,
 
 // contains is "x in y".
 func contains(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	x, y := a[0], a[1]
+	x, y := memberValue(a[0]), memberValue(a[1])
 	if v, ok, err := special(t, y, "__contains__", x); ok {
 		return v, err
 	}

@@ -581,7 +581,7 @@ func (d *draw) drawn(v any) (any, error) {
 
 // toProgram converts a value without generators into a program argument.
 func (d *draw) toProgram(v starlark.Value) (any, error) {
-	switch v := v.(type) {
+	switch v := memberValue(v).(type) {
 	case starlark.NoneType:
 		return nil, nil
 	case starlark.Bool:

@@ -447,7 +447,12 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	c := &class{name: name, attrs: map[string]starlark.Value{}, outer: b.class, inherited: plainClass{}, keywords: kwargs}
 	c.isTest = strings.HasPrefix(name, "Test") // as pytest has it
 	var bases []*class
+	mixin := ""
 	for _, v := range args[1:] {
+		if t, ok := asPath(v).(*pyType); ok && slices.Contains([]string{"int", "str", "float"}, t.name) {
+			mixin = t.name
+			continue
+		}
 		switch v := ourClass(v).(type) {
 		case *class:
 			bases = append(bases, v)
@@ -477,6 +482,9 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 				c.lacks = fmt.Sprintf("class %s is not supported: its base %s is not in test files", name, str(v))
 			}
 		}
+	}
+	if mixin != "" {
+		c.mixIn(mixin)
 	}
 	c.order = linear(c, bases)
 	if l, loads := t.Local(loadKey).(*loader); loads && b.class == nil {

@@ -166,16 +166,9 @@ func replaced(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwar
 // tupleClass is what derives from typing.NamedTuple.
 type tupleClass struct{ plainClass }
 
-// enumClass is what derives from enum.Enum; of enum.IntEnum the members are
-// their values.
-type enumClass struct {
-	plainClass
-	plain bool
-}
-
 // foreignBases are bases from Python's library.
 var foreignBases = map[foreign]inherited{
-	"typing.NamedTuple": tupleClass{}, "enum.Enum": enumClass{}, "enum.IntEnum": enumClass{plain: true}, "abc.ABC": plainClass{}, "typing.Generic": plainClass{}, "typing.Protocol": plainClass{},
+	"typing.NamedTuple": tupleClass{}, "enum.Enum": enumClass{}, "enum.IntEnum": enumClass{of: "int", asValue: true}, "enum.StrEnum": enumClass{of: "str", asValue: true}, "abc.ABC": plainClass{}, "typing.Generic": plainClass{}, "typing.Protocol": plainClass{},
 }
 
 // finished returns what a class stands for when its body has run.
@@ -187,54 +180,9 @@ func (c *class) finished(t *starlark.Thread) (starlark.Value, error) {
 			return &namedType{name: c.name, fields: fields, defaults: values, class: c}, err
 		}
 	case enumClass:
-		c.enumerate(kind.plain)
+		c.enumerate(kind.of)
 	}
 	return c, nil
-}
-
-// auto is enum.auto().
-const auto = starlark.String("\x00auto")
-
-// enumerate makes members of what the class's body assigns.
-func (c *class) enumerate(plain bool) {
-	for _, name := range c.names {
-		v, assigned := c.attrs[name]
-		if _, method := v.(starlark.Callable); method || !assigned || strings.HasPrefix(name, "_") {
-			continue
-		}
-		if v == auto {
-			v = starlark.MakeInt(len(c.members) + 1)
-		}
-		if !plain {
-			v = &object{class: c, fields: starlark.StringDict{"name": starlark.String(name), "value": v}, names: []string{"name", "value"}, frozen: true}
-		}
-		c.attrs[name] = v
-		c.members = append(c.members, v)
-	}
-}
-
-// member returns the member of an enumeration that has a value.
-func (c *class) member(value starlark.Value) (starlark.Value, error) {
-	for _, m := range c.members {
-		v := m
-		if o, ok := m.(*object); ok {
-			v = o.fields["value"]
-		}
-		if same, err := starlark.Equal(v, value); err != nil || same {
-			return m, err
-		}
-	}
-	return nil, fmt.Errorf("%s is not a valid %s", repr(value, 0), c.name)
-}
-
-// Get is Colour["RED"] of an enumeration.
-func (c *class) Get(k starlark.Value) (starlark.Value, bool, error) {
-	name, _ := starlark.AsString(k)
-	v, ok := c.attrs[name]
-	if !ok || !slices.Contains(c.members, v) {
-		return nil, false, lack("%s[%s] is not supported in test files", c.name, repr(k, 0))
-	}
-	return v, true, nil
 }
 
 // plain is the text of an object whose class says none.
@@ -247,6 +195,9 @@ func (o *object) plain(depth int) string {
 		}
 		return o.class.name + "(" + strings.Join(parts, ", ") + ")"
 	case o.class.members != nil:
+		if kind, _ := o.class.inherited.(enumClass); kind.asValue {
+			return str(o.fields["value"])
+		}
 		return o.class.name + "." + str(o.fields["name"])
 	}
 	return "<" + o.class.name + " object>"

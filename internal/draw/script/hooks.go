@@ -14,6 +14,7 @@ var torchCalls = map[path]struct {
 	some func(first starlark.Value) bool
 }{
 	"torch.nn.ParameterList": {name: "ParameterList"}, "torch.nn.ParameterDict": {name: "ParameterDict"},
+	"torch.nn.modules.loss._Loss": {name: "Loss"}, "torch.nn.modules.loss._WeightedLoss": {name: "WeightedLoss"},
 	"torch.nn.utils.clip_grad_norm_": {name: "clip_grad_norm_"}, "torch.nn.utils.clip_grad_value_": {name: "clip_grad_value_"},
 	"torch.nn.utils.parameters_to_vector": {name: "parameters_to_vector"}, "torch.nn.utils.vector_to_parameters": {name: "vector_to_parameters"},
 	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},

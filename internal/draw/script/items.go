@@ -44,6 +44,9 @@ func getitem(x, k starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case starlark.Mapping:
 		v, found, err := x.Get(k)
+		if _, dict := x.(*starlark.Dict); dict && !found && err == nil {
+			v, found, err = x.Get(memberValue(k))
+		}
 		if !found && err == nil {
 			err = fmt.Errorf("key %v not in %s", k, x.Type())
 		}

@@ -458,7 +458,7 @@ func length(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		if c, ok := args[0].(*class); ok && c.members != nil {
 			return starlark.MakeInt(len(c.members)), nil
 		}
-		v := args[0]
+		v := memberValue(args[0])
 		if a, ok := v.(*attr); ok {
 			s, err := a.resolve()
 			if err != nil {
@@ -469,6 +469,7 @@ func length(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		if s, ok := v.(*symbol); ok {
 			return s.length()
 		}
+		args = starlark.Tuple{v}
 	}
 	return starlark.Call(t, starlark.Universe["len"], args, nil)
 }

@@ -53,7 +53,7 @@ func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value,
 	if v, ok, err := o.ofObjects(t, x, y); ok {
 		return v, err
 	}
-	x, y = settings(x), settings(y)
+	x, y = memberValue(settings(x)), memberValue(settings(y))
 	for _, v := range []starlark.Value{x, y} {
 		switch v := v.(type) {
 		case *symbol:
@@ -188,6 +188,7 @@ func (o operator) plain(x, y starlark.Value) (starlark.Value, error) {
 
 // number turns a bool into the int that Python computes with.
 func number(v starlark.Value) starlark.Value {
+	v = memberValue(v)
 	if b, ok := v.(starlark.Bool); ok {
 		if b {
 			return starlark.MakeInt(1)

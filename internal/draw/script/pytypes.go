@@ -45,7 +45,7 @@ func plainOf(fn string, args starlark.Tuple) (starlark.Value, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("%s takes one argument, not %d", fn, len(args))
 	}
-	switch v := args[0].(type) {
+	switch v := memberValue(args[0]).(type) {
 	case *symbol:
 		x, err := v.item()
 		if err != nil {
@@ -65,7 +65,7 @@ func plainOf(fn string, args starlark.Tuple) (starlark.Value, error) {
 	case foreign:
 		return nil, v.unavailable()
 	}
-	return args[0], nil
+	return memberValue(args[0]), nil
 }
 
 func tupleType(ts []gen.Type) (gen.Type, error) { return gen.Tuple(ts...), nil }

@@ -216,6 +216,7 @@ func (f *File) rerun(d *draw, t *Test) (*Test, error) {
 	}
 	now := *t
 	now.fn, now.head, now.class, now.fixtures = all[i].fn, all[i].head, all[i].class, all[i].fixtures
+	now.given, now.params, now.attributes = all[i].given, all[i].params, all[i].attributes
 	return &now, nil
 }
 

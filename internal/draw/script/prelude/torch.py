@@ -76,6 +76,22 @@ class ParameterDict(torch.nn.Module):
         return [(name, getattr(self, name)) for name in self.order]
 
 
+class Loss(torch.nn.Module):
+    def __init__(self, size_average=None, reduce=None, reduction="mean"):
+        super().__init__()
+        if reduce is not None and not reduce:
+            reduction = "none"
+        elif size_average is not None or reduce is not None:
+            reduction = "mean" if size_average is None or size_average else "sum"
+        self.reduction = reduction
+
+
+class WeightedLoss(Loss):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
 class WeightNormed(torch.nn.Module):
     """A module whose weight is a length times a direction, each of them a parameter."""
 
@@ -203,7 +219,10 @@ def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=Tru
 
     def outputs(args):
         out = func(*args)
-        return [out] if isinstance(out, torch.Tensor) else list(out)
+        parts = []
+        for y in [out] if isinstance(out, torch.Tensor) else list(out):
+            parts += [y.real, y.imag] if y.is_complex() else [y]
+        return parts
 
     results = outputs(inputs)
     smooth = [k for k, y in enumerate(results) if y.is_floating_point() and y.requires_grad and y.numel() > 0]
@@ -218,9 +237,14 @@ def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=Tru
             return outputs(inputs[:n] + [(x.detach() + step.view_as(x)).requires_grad_()] + inputs[n + 1 :])
 
         ends = [[moved(i, -eps), moved(i, eps)] for i in range(size)]
+        across = [[moved(i, -eps * 1j), moved(i, eps * 1j)] for i in range(size)] if x.is_complex() else []
         for k in smooth if size > 0 else []:
             y = results[k]
-            numerical = torch.stack([((hi[k] - lo[k]) / (2 * eps)).detach().reshape(-1) for lo, hi in ends], 1)
+
+            def slopes(ends):
+                return torch.stack([((hi[k] - lo[k]) / (2 * eps)).detach().reshape(-1) for lo, hi in ends], 1)
+
+            numerical = torch.complex(slopes(ends), slopes(across)) if x.is_complex() else slopes(ends)
             if torch.autograd.grad(y.sum(), x, retain_graph=True, allow_unused=True)[0] is None:
                 analytical = torch.zeros_like(numerical)
             else:
