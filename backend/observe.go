@@ -38,7 +38,7 @@ type observation struct {
 func (o *observation) value(p *program.Program, ref program.Ref) (v Value, err error) {
 	input := slices.IndexFunc(p.Inputs, func(in program.Input) bool { return in.Name == string(ref) })
 	call := slices.IndexFunc(p.Calls, func(c program.Call) bool { return c.Result == string(ref) })
-	changed := p.ChangesAfter(call)
+	changed := p.ChangesAfter(call) || call >= 0 && p.GathersAfter(call)
 	switch {
 	case input < 0 && call < 0:
 		return Value{}, fmt.Errorf("%s is not a value of the program", ref)

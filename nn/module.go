@@ -366,6 +366,8 @@ func (m *Module) Given(name string) (any, bool) {
 		return int64(v), true
 	case int64, float64, bool:
 		return v, true
+	case nil: // padding_idx, say; a device and a dtype are no attributes
+		return nil, name != "device" && name != "dtype"
 	}
 	return nil, false
 }

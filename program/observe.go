@@ -48,6 +48,28 @@ func (p *Program) ChangesAfter(i int) bool {
 	return false
 }
 
+// GathersAfter reports whether a call after call i may add to its result: it is
+// a gradient, or computed from one, and a backward pass follows.
+func (p *Program) GathersAfter(i int) bool {
+	if !slices.ContainsFunc(p.Calls[i+1:], func(c Call) bool { return c.IsBackward() }) {
+		return false
+	}
+	for ref := Ref(p.Calls[i].Result); i >= 0; i-- {
+		c := &p.Calls[i]
+		if Ref(c.Result) != ref {
+			continue
+		}
+		if c.Target == "getattr" && c.Args[1] == "grad" {
+			return true
+		}
+		if len(c.Args) == 0 {
+			return false
+		}
+		ref, _ = c.Args[0].(Ref)
+	}
+	return false
+}
+
 // AsNow returns p with one more call: a view of the tensor that ref names,
 // which shows it as it is then. A result by its own name is what its call gave.
 func (p *Program) AsNow(ref Ref) *Program {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"plumb/internal/eager"
+	"plumb/internal/inplace"
 	"plumb/nn"
 	"plumb/op"
 	"plumb/program"
@@ -82,6 +83,9 @@ func (r *Run) attribute(v *value, name string) (*value, error) {
 	case name == "grad":
 		if v.tensor.Grad == nil {
 			return &value{}, nil
+		}
+		if r.space == nil && r.gathers() {
+			r.space = inplace.New(r.table, host{r.session}) // which add to it
 		}
 		return &value{tensor: v.tensor.Grad}, nil
 	case name == "is_leaf":

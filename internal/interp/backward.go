@@ -30,36 +30,56 @@ func (r *Run) backwardCalls(c *program.Call) (*value, error) {
 // accumulate differentiates and adds the gradients to those of the leaves.
 func (r *Run) accumulate(m map[string]any) (*value, error) {
 	create := flag(m["create_graph"], false)
-	grads, err := r.differentiate(m["tensors"], m["grad_tensors"], create)
+	inputs, err := variables(m["inputs"])
+	if err != nil {
+		return nil, err
+	}
+	grads, err := r.differentiate(m["tensors"], m["grad_tensors"], create, values(inputs)...)
 	if err == nil {
-		err = r.release(m, "tensors")
+		err = r.release(m, "tensors", values(inputs)...)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for v, g := range grads {
 		x, ok := v.(*eager.Var)
-		if !ok || g == nil || !x.Accumulates() {
+		if !ok || g == nil || (inputs == nil && !x.Accumulates()) || inputs != nil && !slices.Contains(inputs, x) {
 			continue
 		}
-		if err := r.addGrad(x, g); err != nil {
+		if err := r.addGrad(x, g, create); err != nil {
 			return nil, err
 		}
 	}
 	return &value{}, nil
 }
 
-// addGrad adds a gradient to what a leaf has.
-func (r *Run) addGrad(x *eager.Var, g op.Value) error {
-	if x.Grad != nil {
-		now := &value{tensor: x.Grad}
-		if err := r.refresh(now); err != nil {
-			return err
-		}
-		err := op.Catch(func() { g = r.session.Builder().Add(now.tensor, g) })
+// addGrad adds a gradient to what a leaf has: in place, where it is not itself to be
+// differentiated, as everything sees that has the leaf's gradient by a name.
+func (r *Run) addGrad(x *eager.Var, g op.Value, create bool) error {
+	now := &value{tensor: x.Grad}
+	if err := r.refresh(now); err != nil {
+		return err
+	}
+	if x.Grad != nil && !create && r.space != nil && x.IsLeaf() { // what is retained is added to anew
+		call, err := program.Resolve(r.table, "Tensor.add_", []any{now.tensor, g}, nil)
 		if err != nil {
 			return err
 		}
+		return r.quietly(call, now.tensor)
+	}
+	err := op.Catch(func() {
+		switch b := r.session.Builder(); {
+		case x.Grad != nil:
+			g = b.Add(now.tensor, g)
+		case create || r.space == nil && !r.gathers():
+		case x.Tensor.IsContiguous() && !gradOf(g).IsContiguous():
+			g = b.Op("contiguous", g)
+		default: // others may have it
+			g = b.Clone(g)
+		}
+	})
+	if err != nil {
+		return err
 	}
 	v, ok := g.(*eager.Var)
 	if !ok {
@@ -67,6 +87,11 @@ func (r *Run) addGrad(x *eager.Var, g op.Value) error {
 	}
 	x.Grad = v
 	return nil
+}
+
+// gathers reports whether a later pass may add to gradients.
+func (r *Run) gathers() bool {
+	return slices.ContainsFunc(r.later(), func(c program.Call) bool { return c.IsBackward() })
 }
 
 // release ends a pass backward that is not to be repeated.

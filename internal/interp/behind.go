@@ -30,14 +30,17 @@ func (r *Run) counts(c *program.Call, name program.Ref) bool {
 
 // counter is the x.data that a value is or comes from; "" for none. It is asked of values that
 // share memory, which come from one another by views alone.
-func (r *Run) counter(name program.Ref) program.Ref {
+func (r *Run) counter(name program.Ref) program.Ref { return r.comesFrom(name, "data") }
+
+// comesFrom is the attribute of a tensor that a value is or comes from; "" for none.
+func (r *Run) comesFrom(name program.Ref, attribute string) program.Ref {
 	calls := r.job.Program.Calls[:min(len(r.out.Values)+1, len(r.job.Program.Calls))]
 	for i := len(calls) - 1; i >= 0; i-- {
 		c := &calls[i]
 		if program.Ref(c.Result) != name || len(c.Args) == 0 {
 			continue
 		}
-		if c.Target == "getattr" && c.Args[1] == "data" {
+		if c.Target == "getattr" && c.Args[1] == attribute {
 			return name
 		}
 		of, ok := c.Args[0].(program.Ref)

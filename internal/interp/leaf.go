@@ -34,8 +34,8 @@ var leafSigs = map[string]*op.Sig{
 	"torch.nn.Parameter":      op.MustParseSig("Parameter(Tensor data, bool requires_grad=True)"),
 	"Tensor.requires_grad_":   op.MustParseSig("requires_grad_(Tensor self, bool requires_grad=True)"),
 	"Tensor.retain_grad":      op.MustParseSig("retain_grad(Tensor self)"),
-	"Tensor.backward":         op.MustParseSig("backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)"),
-	"torch.autograd.backward": op.MustParseSig("backward(Tensor[1] tensors, Tensor[1]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False)"),
+	"Tensor.backward":         op.MustParseSig("backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, Tensor[1]? inputs=None)"),
+	"torch.autograd.backward": op.MustParseSig("backward(Tensor[1] tensors, Tensor[1]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False, Tensor[1]? inputs=None)"),
 	"torch.manual_seed":       op.MustParseSig("manual_seed(int seed)"),
 	"torch.autograd.grad":     op.MustParseSig("grad(Tensor[1] outputs, Tensor[1] inputs, Tensor[1]? grad_outputs=None, bool? retain_graph=None, bool create_graph=False, bool only_inputs=True, bool allow_unused=False, bool is_grads_batched=False)"),
 }

@@ -67,8 +67,10 @@ func (w *watch) named(name string) {
 // called reports what a call changed.
 func (w *watch) called(c *program.Call) {
 	w.out.Watched = true
-	if w.space != nil && w.mayChange(c) {
-		w.renewed(c)
+	if w.space != nil {
+		if gathered := w.gathered(c); gathered || w.mayChange(c) {
+			w.renewed(c, gathered)
+		}
 	}
 	if c.Target == "setattr" {
 		w.assigned()
@@ -77,6 +79,21 @@ func (w *watch) called(c *program.Call) {
 	if w.space != nil || w.readAgain(c) {
 		w.named(c.Result)
 	}
+}
+
+// gathered reports whether a pass backward has added to an argument of the call, which
+// is seen once something has it as an argument.
+func (w *watch) gathered(c *program.Call) (more bool) {
+	note := func(ref program.Ref) {
+		old, ok := w.marks[ref]
+		if v := w.env[ref]; ok && v.tensor != nil && w.refresh(v) == nil && v.tensor.Tensor != old.tensor {
+			more = true
+		}
+	}
+	for _, a := range c.Args {
+		program.Refs(a, note)
+	}
+	return more
 }
 
 // assigned takes as known what x.data = y made of x: PyTorch counts that as no change.
@@ -108,13 +125,13 @@ func (w *watch) changed(name string, t *tensor.Tensor) {
 }
 
 // renewed reports the names that stand for other elements than before, in the
-// order of the program.
-func (w *watch) renewed(c *program.Call) {
+// order of the program: gradients, if they were added to, once one is an argument.
+func (w *watch) renewed(c *program.Call, gathered bool) {
 	look := func(name string) {
 		ref := program.Ref(name)
 		old, ok := w.marks[ref]
 		v := w.env[ref]
-		if !ok || w.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
+		if !ok || !gathered && w.comesFrom(ref, "grad") != "" || w.refresh(v) != nil || v.tensor == nil || v.tensor.Tensor == old.tensor {
 			return
 		}
 		if w.counts(c, ref) && !here(v.tensor.Tensor).SameBits(here(old.tensor)) {

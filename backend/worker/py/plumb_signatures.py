@@ -28,6 +28,8 @@ def of(target, f):
     """Returns the overloads of a resolved target, or None when unknown."""
     if target in KNOWN:
         return KNOWN[target]
+    if target == "Tensor.backward" or target.startswith("torch.autograd."):  # whose schemas lack what Python adds
+        return None
     name = target.rpartition(".")[2]
     if target.startswith("Tensor."):
         return schemas(name)

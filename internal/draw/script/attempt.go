@@ -75,11 +75,7 @@ func (d *draw) canCatch(err error) bool {
 // that may go on without it. A call that is refused is none of the program.
 func (d *draw) demand(s *symbol) error {
 	_, err := d.observe(s.ref)
-	var no refusal
-	if err == nil || !errors.As(err, &no) {
-		return err
-	}
-	class, message, ok := no.Raised()
+	class, message, ok := refusalOf(err)
 	if !ok {
 		return err
 	}
@@ -87,6 +83,15 @@ func (d *draw) demand(s *symbol) error {
 	d.prog.Calls = d.prog.Calls[:len(d.prog.Calls)-1]
 	delete(d.symbols, s.ref)
 	return &refusedError{class, message}
+}
+
+// refusalOf is the exception with which the reference has refused a program.
+func refusalOf(err error) (class, message string, ok bool) {
+	var no refusal
+	if !errors.As(err, &no) {
+		return "", "", false
+	}
+	return no.Raised()
 }
 
 // expect runs the body of a with statement that expects an exception, or lets it pass.
@@ -128,6 +133,9 @@ func (d *draw) expect(t *starlark.Thread, body starlark.Value, m *manager) (star
 	d.expecting++
 	out, err := d.attempt(t, body)
 	d.expecting--
+	if _, _, raised := refusalOf(d.fault); raised && len(d.prog.Calls) > first { // which the body has looked at
+		d.fault, out, err = nil, &outcome{}, nil
+	}
 	switch {
 	case err != nil:
 		return nil, err

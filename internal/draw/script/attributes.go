@@ -233,6 +233,9 @@ func identity(v starlark.Value) string {
 		if v.s.kind == kindModule {
 			return v.s.d.attributeOf(v.s.ref, v.name, nil)
 		}
+		if v.name == "grad" {
+			return v.s.d.identity(v.s.ref) + ".grad"
+		}
 	case *symbol:
 		return v.d.identity(v.ref)
 	}
@@ -241,7 +244,7 @@ func identity(v starlark.Value) string {
 
 func (d *draw) identity(ref program.Ref) string {
 	if of := d.derives(ref); of != "" { // one tensor, to which backward adds
-		return string(gradientOf(of))
+		return d.identity(of) + ".grad"
 	}
 	c := d.callOf(ref)
 	if c == nil || len(c.Args) == 0 {

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 )
@@ -105,6 +106,11 @@ func (a *application) run() (starlark.Value, error) {
 		if term.all[i] == nil {
 			continue
 		}
+		if slices.ContainsFunc(a.args, func(v starlark.Value) bool { x, ok := v.(*symbol); return ok && x.ref == y.ref }) { // it has the gradient of backward alone
+			if y, err = a.d.apply("Tensor.detach", y); err != nil {
+				return nil, err
+			}
+		}
 		if outputs.all[i], err = a.d.apply("operator.add", y, term.all[i]); err != nil {
 			return nil, err
 		}
@@ -161,7 +167,9 @@ func (a *application) term(outputs tensorTuple, inputs map[int]*symbol) (tensorT
 	for i, g := range along.all {
 		args[i] = g
 	}
+	a.d.inBackward++
 	v, err := a.method("backward", args)
+	a.d.inBackward--
 	if err != nil {
 		return along, err
 	}

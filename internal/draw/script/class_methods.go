@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -111,6 +113,9 @@ func stateDict(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
 	return out, nil
 }
 
+// incompatibleKeys is what load_state_dict gives.
+var incompatibleKeys = &namedType{name: "_IncompatibleKeys", fields: []string{"missing_keys", "unexpected_keys"}}
+
 func loadStateDict(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
 	from, ok := a.get("state_dict").(*starlark.Dict)
 	if !ok {
@@ -120,18 +125,70 @@ func loadStateDict(d *draw, m starlark.Value, a arguments) (starlark.Value, erro
 	if err != nil {
 		return nil, err
 	}
-	return starlark.None, d.within(func() error {
-		for _, e := range all {
-			v, found, err := from.Get(starlark.String(e.name))
-			if err != nil || !found {
-				return fmt.Errorf("Error(s) in loading state_dict: missing key %s", e.name)
+	missing, unexpected := starlark.NewList(nil), starlark.NewList(nil)
+	known := map[string]bool{}
+	var found []named // with what is loaded
+	for _, e := range all {
+		known[e.name] = true
+		v, has, err := from.Get(starlark.String(e.name))
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			found = append(found, named{e.name, starlark.Tuple{e.value, v}})
+		} else if err := missing.Append(starlark.String(e.name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range from.Keys() {
+		if name, _ := starlark.AsString(k); !known[name] {
+			if err := unexpected.Append(k); err != nil {
+				return nil, err
 			}
-			if _, err := d.apply("Tensor.copy_", e.value, v); err != nil {
+		}
+	}
+	if strict := a.get("strict"); (strict == nil || bool(strict.Truth())) && missing.Len()+unexpected.Len() > 0 {
+		return nil, unlikeState(m, missing, unexpected)
+	}
+	err = d.within(func() error {
+		for _, e := range found {
+			pair := e.value.(starlark.Tuple)
+			if _, err := d.apply("Tensor.copy_", pair[0], pair[1]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return starlark.Call(d.thread, incompatibleKeys, starlark.Tuple{missing, unexpected}, nil)
+}
+
+// unlikeState is PyTorch's complaint about the keys of a state.
+func unlikeState(m starlark.Value, missing, unexpected *starlark.List) error {
+	name := ""
+	switch m := m.(type) {
+	case *symbol:
+		name = lastName(m.made)
+	case *object:
+		name = m.class.name
+	}
+	text := "Error(s) in loading state_dict for " + name + ":"
+	for _, of := range []struct {
+		what string
+		keys *starlark.List
+	}{{"Unexpected", unexpected}, {"Missing", missing}} {
+		if of.keys.Len() == 0 {
+			continue
+		}
+		var quoted []string
+		for k := range starlark.Elements(of.keys) {
+			quoted = append(quoted, strconv.Quote(str(k)))
+		}
+		text += fmt.Sprintf("\n\t%s key(s) in state_dict: %s. ", of.what, strings.Join(quoted, ", "))
+	}
+	return fmt.Errorf("%s", text)
 }
 
 // clearGrads is what zero_grad does from PyTorch 2 on: no gradient is left.

@@ -115,6 +115,8 @@ type draw struct {
 	// backward are the hooks of backward passes, passing says that one runs them.
 	backward []*backwardHook
 	passing  bool
+	// inBackward counts the backward methods of functions that run: a subject runs them unrecorded.
+	inBackward int
 	// temporary counts the temporary files and folders.
 	temporary int
 	trying    int // try statements around

@@ -201,6 +201,12 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return p.saving(t, args, kwargs)
 	case "torch.jit.is_scripting", "torch.jit.is_tracing":
 		return starlark.False, nil
+	case "torch.is_grad_enabled":
+		d, err := drawOf(t, string(p))
+		if err != nil {
+			return nil, err
+		}
+		return starlark.Bool(d.inBackward == 0 && (&program.Call{Scopes: d.current()}).Grad()), nil
 	case "torch.set_default_tensor_type", "torch.set_default_device", "torch.autograd.graph.saved_tensors_hooks":
 		return nil, lack("%s is not supported in test files", p)
 	}
@@ -483,7 +489,7 @@ var floatLimits = map[tensor.DType][3]float64{
 
 // compiled are the functions that give a function or module back to be run in
 // another way: how it is run is the candidate's mode.
-var compiled = []path{"torch.compile", "torch.jit.script", "torch.jit.trace", "torch.jit.ignore", "torch.jit.unused", "torch.jit.export"}
+var compiled = []path{"torch.compile", "torch.jit.script", "torch.jit.trace", "torch.jit.ignore", "torch.jit.unused", "torch.jit.export", "torch.autograd.function.once_differentiable"}
 
 // compiling is a call of one of them; without a function it gives a decorator.
 func (p path) compiling(args starlark.Tuple) (starlark.Value, error) {

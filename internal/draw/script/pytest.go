@@ -23,6 +23,7 @@ type parametrize struct {
 // parameterSet are the values of one test. It is also what pytest.param gives.
 type parameterSet struct {
 	values starlark.Tuple
+	whole  starlark.Value // what subtest was given, which is the value of a single parameter; nil for others
 	id     string
 	skip   string
 }
@@ -168,7 +169,9 @@ func (p *parametrize) set(i int, v starlark.Value) (parameterSet, error) {
 	given, isParam := v.(*parameterSet)
 	switch {
 	case isParam:
-		set = *given
+		if set = *given; set.whole != nil && len(p.names) == 1 {
+			set.values = starlark.Tuple{set.whole}
+		}
 	case len(p.names) != 1:
 		set.values, _ = sequence(v)
 	}

@@ -152,7 +152,7 @@ func subtestOf(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwa
 	if len(given) != 1 {
 		return nil, fmt.Errorf("subtest takes the arguments of a test, and a name")
 	}
-	p := &parameterSet{values: given}
+	p := &parameterSet{values: given, whole: given[0]}
 	if values, several := sequence(given[0]); several {
 		p.values = values
 	}
