@@ -16,12 +16,17 @@ func TestModes(t *testing.T) {
 		kernel, against string
 		want            Word
 	}{
-		{"gate", "gate", Right}, {"gate_trained", "gate", Wrong}, {"gate_by_gradients", "gate", Right},
-		{"gate_alone", "gate", Wrong}, {"gate_in_parts", "gate", Right},
-		{"gate_of_file", "gate", Cheats}, {"softmax_by_log", "softmax", Delegation},
+		{"modes.py::gate", "modes_ref.py::gate", Right}, {"modes.py::gate_trained", "modes_ref.py::gate", Wrong},
+		{"modes.py::gate_by_gradients", "modes_ref.py::gate", Right},
+		{"modes.py::gate_alone", "modes_ref.py::gate", Wrong}, {"modes.py::gate_in_parts", "modes_ref.py::gate", Right},
+		{"modes.py::gate_of_file", "modes_ref.py::gate", Cheats}, {"modes.py::softmax_by_log", "modes_ref.py::softmax", Delegation},
+		{"imports_model.py", "dropping.py", Cheats}, {"inherits_model.py", "dropping.py", Right},
 	} {
 		t.Run(c.kernel, func(t *testing.T) {
-			o := Options{Kernel: "testdata/modes.py::" + c.kernel, Against: "testdata/modes_ref.py::" + c.against, Inputs: "x: f32[N,C]", Seed: 1}.Filled()
+			o := Options{Kernel: "testdata/" + c.kernel, Against: "testdata/" + c.against, Seed: 1}.Filled()
+			if c.against != "dropping.py" {
+				o.Inputs = "x: f32[N,C]"
+			}
 			o.Cases, o.NoGrad, o.NoEmpty, o.NoNonFinite, o.NoFallback = 10, true, true, true, c.want == Delegation
 			if rep := report(t, o); rep.Verdict != c.want {
 				t.Errorf("%s, want %s: %v", rep.Verdict, c.want, rep.Reasons)

@@ -90,7 +90,7 @@ class Subject:
         self.kernel = None
         self.files = plumb_forms.places(SPEC)
         self.room, self.watch, self.timing = Room(), Watch(self.files[0] if self.files else ""), Timing(threads_of)
-        self.threads = Threads()
+        self.threads, self.borrowed = Threads(), Borrowed(self.watch, SPEC)
         self.cotangents = ""  # how they lie in memory
         self.timed = None  # the timed call whose result is that of the next one
         self.recording = True  # the operators of a reference's call, which takes as long again
@@ -103,7 +103,6 @@ class Subject:
             self.sandbox.begin()
         if ON_TRIAL:
             follow(self.watch.elsewhere)
-            Borrowed(self.watch, SPEC.get("reference"))
         plumb_torch.targets[SPEC["target"]] = self.call
 
     def describe(self, told):
@@ -249,7 +248,7 @@ class Subject:
             self.last = args, kwargs
             try:
                 with torch.set_grad_enabled(not self.frozen):
-                    return plumb_forms.listed(self.watch.call(self.kernel, args, kwargs, having(self.cores, self.threads.of(self.kernel))))
+                    return plumb_forms.listed(self.watch.call(self.kernel, args, kwargs, having(self.cores, self.borrowed.of(self.threads.of(self.kernel)))))
             finally:
                 for text in self.room.spilt():
                     self.watch.note("memory", text)
