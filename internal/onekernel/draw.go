@@ -93,7 +93,7 @@ var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
 	{-1, Large, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {32, Tiny, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
-	{single, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {5, ZeroRows, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
+	{single, Usual, Contiguous}, {1027, Ties, Contiguous}, {long, Negative, Contiguous}, {5, ZeroRows, Expanded}, {257, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
 // always is how many of them are made however long they take: none but the last of these, of
