@@ -1,13 +1,15 @@
 package onekernel
 
 import (
+	"strings"
 	"testing"
 
 	"plumb/backend/worker"
 )
 
 // TestModes: calls are made with gradients and under no_grad, with one thread and with two, and
-// what a kernel does by the file of its reference, or by another name of its operators, is told.
+// what a kernel does by the file of its reference, or by another name of its operators, is told;
+// along which dimension a problem works is no size of it.
 func TestModes(t *testing.T) {
 	if _, _, err := worker.FindPython(""); err != nil {
 		t.Skip(err)
@@ -20,11 +22,11 @@ func TestModes(t *testing.T) {
 		{"modes.py::gate_by_gradients", "modes_ref.py::gate", Right},
 		{"modes.py::gate_alone", "modes_ref.py::gate", Wrong}, {"modes.py::gate_in_parts", "modes_ref.py::gate", Right},
 		{"modes.py::gate_of_file", "modes_ref.py::gate", Cheats}, {"modes.py::softmax_by_log", "modes_ref.py::softmax", Delegation},
-		{"imports_model.py", "dropping.py", Cheats}, {"inherits_model.py", "dropping.py", Right},
+		{"axis_given.py", "axis.py", Right}, {"imports_model.py", "dropping.py", Cheats}, {"inherits_model.py", "dropping.py", Right},
 	} {
 		t.Run(c.kernel, func(t *testing.T) {
 			o := Options{Kernel: "testdata/" + c.kernel, Against: "testdata/" + c.against, Seed: 1}.Filled()
-			if c.against != "dropping.py" {
+			if strings.Contains(c.against, "::") {
 				o.Inputs = "x: f32[N,C]"
 			}
 			o.Cases, o.NoGrad, o.NoEmpty, o.NoNonFinite, o.NoFallback = 10, true, true, true, c.want == Delegation
