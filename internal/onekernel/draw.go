@@ -87,13 +87,14 @@ type step struct {
 // of any usual size; each regime; each layout; empty. The first ten have each of these
 // once; what has to be long and of a half dtype comes right after them, and rows far from 0
 // that are short: the error bound of a sum grows with its terms, and hides what squares
-// of them lose; magnitudes below the usual eps; and few elements that are large, of which one
-// is all that is left of a group.
+// of them lose; magnitudes below the usual eps; few elements that are large, of which one is all
+// that is left of a group; and ties, NaN and infinities in rows of several blocks, where rows are
+// in focus (i/2%2 == 0), as is one element of all.
 var first = []step{
 	{64, Usual, Contiguous}, {129, Large, Contiguous}, {1, ZeroRows, Contiguous}, {17, Negative, Transposed}, {1027, Offset, Contiguous},
 	{31, ConstRows, Contiguous}, {33, NonFinite, Expanded}, {7, Ties, Sliced}, {63, Extremes, Contiguous}, {0, Usual, Contiguous},
 	{-1, Large, Contiguous}, {4099, Cancelling, Contiguous}, {12, Offset, Contiguous}, {32, Tiny, Expanded}, {4099, Usual, Contiguous}, {13, Zeros, Transposed},
-	{single, Usual, Contiguous}, {long, Negative, Contiguous}, {1027, Ties, Contiguous}, {5, ZeroRows, Expanded}, {11, NonFinite, Contiguous}, {255, Large, Sliced},
+	{single, Usual, Contiguous}, {1027, Ties, Contiguous}, {long, Negative, Contiguous}, {5, ZeroRows, Expanded}, {257, NonFinite, Contiguous}, {255, Large, Sliced},
 }
 
 // always is how many of them are made however long they take: none but the last of these, of

@@ -220,9 +220,20 @@ func Legal(table *op.Table, p *program.Program) bool {
 	if bound.Def.Traits.Has(op.Dynamic) {
 		return true
 	}
-	_, err = bound.Infer()
-	return err == nil
+	metas, err := bound.Infer()
+	if err != nil {
+		return false
+	}
+	room := mostOfResult
+	for i := range p.Inputs {
+		room = max(room, tensor.NumElements(p.Inputs[i].Symbol().Shape())) // of calls to be timed
+	}
+	return !slices.ContainsFunc(metas, func(m op.Meta) bool { return tensor.NumElements(m.Shape) > room })
 }
+
+// mostOfResult is how many elements a result may have that is larger than the arguments, as that
+// of diag_embed is and that of outer.
+const mostOfResult = 1 << 22
 
 // few is how many values of an integer sample are taken for all that there are.
 const few = 3

@@ -8,10 +8,12 @@ package onekernel
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"plumb/backend"
@@ -39,6 +41,28 @@ type Source struct {
 // spec is what a worker is told of a function, and by which name programs call it.
 func (of *Source) spec(role, target string) map[string]any {
 	return map[string]any{"role": role, "target": target, "form": of.Form, "file": cmp.Or(of.placed, of.File), "name": of.Name, "signature": of.Signature, "imports": of.Imports}
+}
+
+// digest is by what a kernel's process knows the file of its reference, where that is another
+// file than its own; what else it would be told of it a kernel could find.
+func digest(reference, kernel *Source) string {
+	if reference == nil || reference.File == "" {
+		return ""
+	}
+	file, own := reference.File, kernel.File
+	if reference.Form == "task" {
+		file = filepath.Join(file, "reference.py")
+	}
+	for _, path := range []*string{&file, &own} {
+		*path, _ = filepath.Abs(*path)
+		if real, err := filepath.EvalSymlinks(*path); err == nil {
+			*path = real
+		}
+	}
+	if file == own {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(file)))
 }
 
 // Config says what to judge by what.
@@ -200,6 +224,8 @@ type Session struct {
 	notes     []string
 	timing    *Timing // nil where nobody asks
 	hung      bool    // it has given no answer once
+	thawed    bool    // it computes by gradients itself: no call is made under no_grad
+	thaws     int     // calls that were refused and made again without no_grad
 	aligned   bool    // the kernel dies where its arguments are less aligned than PyTorch's
 	// remembered says whether a repeated wrong result is one that the kernel kept; nil until
 	// it is known.
@@ -300,7 +326,7 @@ func (s *Session) open(ctx context.Context) error {
 		s.params, spec["tensors"], spec["required"] = c.Inputs.names()
 		spec["sizes"] = c.Inputs.places()
 	}
-	spec["params"] = s.params
+	spec["params"], spec["reference"] = s.params, digest(c.Reference, &c.Kernel)
 	var err error
 	if err := s.sandbox.make(c); err != nil {
 		return err
@@ -606,6 +632,9 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	}
 	if r.kernel = refused; refused == nil {
 		if r.kernel, r.seen, err = s.tryKernel(ctx, c, job); err != nil {
+			return nil, err
+		}
+		if r.kernel, r.seen, err = s.thaw(ctx, c, job, r.kernel, r.seen); err != nil {
 			return nil, err
 		}
 	}

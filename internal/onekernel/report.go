@@ -295,7 +295,7 @@ func (s *Session) tried(rep *Report) {
 	if p, ok := s.maker.form.(*problem); ok {
 		rep.Notes = append(rep.Notes, p.notes...)
 		if p.random {
-			rep.Notes = append(rep.Notes, "the reference draws random numbers in training: compared in eval alone, but for buffers that go by none of them")
+			rep.Notes = append(rep.Notes, "the reference draws random numbers in training: compared in eval alone, but for buffers that go by none of them and the law of its results")
 		}
 	}
 	if s.detached {

@@ -38,6 +38,7 @@ func (s *Session) tryKernel(ctx context.Context, c *Case, job *backend.Job) (*ba
 	told := map[string]any{
 		"guard": s.guard(c), "ordinary": c.ordinary(), "still": c.still, "names": c.inputNames(), "reuse": c.again, "record": s.recording(c), "seed": c.Key >> 32, "order": []string{"forward", "reversed", "random"}[c.Index%3],
 		"cotangents": c.Cotangents, "work": s.allowance(c), "threads": !c.single && c.many(),
+		"cores": c.Index%4 >= 2, "frozen": s.frozen(c),
 	}
 	if s.told.Destination {
 		out, err := s.results(c)
@@ -255,6 +256,28 @@ func (c *Case) inputNames() []string {
 	}
 	return all
 }
+
+// frozen reports whether a case's call is made under torch.no_grad(), as those of a model that
+// is used are: half of those without gradients.
+func (s *Session) frozen(c *Case) bool { return !s.thawed && !c.Grad && c.Index%2 == 1 }
+
+// thaw makes a call that was refused under torch.no_grad() again without: what computes by
+// gradients is not refused for that.
+func (s *Session) thaw(ctx context.Context, c *Case, job *backend.Job, o *backend.Outcome, seen observed) (*backend.Outcome, observed, error) {
+	if o.Status != backend.Raised || !s.frozen(c) || s.thaws == mostThaws {
+		return o, seen, nil
+	}
+	s.thaws++
+	s.thawed = true
+	again, seenAgain, err := s.tryKernel(ctx, c, job)
+	if s.thawed = err == nil && again.Status == backend.OK; s.thawed {
+		return again, seenAgain, nil
+	}
+	return o, seen, err
+}
+
+// mostThaws is how many calls are made again for what may be no_grad.
+const mostThaws = 4
 
 // training reports whether the model of a problem's case trains.
 func (c *Case) training() bool { return !c.eval }

@@ -13,7 +13,8 @@ const trainings = 2
 
 // trained compares what a model that draws random numbers in training, as by a dropout,
 // leaves in its buffers there: those that are the same in two calls of the reference's, as
-// the running statistics of a norm before the dropout. All else is compared in eval alone.
+// the running statistics of a norm before the dropout, and the law of its results. All else is
+// compared in eval alone.
 func (s *Session) trained(ctx context.Context) error {
 	p, ok := s.maker.form.(*problem)
 	if !ok || !p.random {
@@ -21,15 +22,13 @@ func (s *Session) trained(ctx context.Context) error {
 	}
 	p.training = true
 	defer func() { p.training, p.held, p.kernel = false, "", "" }()
-	tried := 0
-	for _, r := range slices.Clone(s.outcomes) {
-		if tried == trainings {
-			return nil
+	var fine []*result
+	for _, r := range s.outcomes {
+		if r.fine() && slices.Min(append(r.lengths(), 2)) >= 2 {
+			fine = append(fine, r)
 		}
-		if !r.fine() || slices.Min(append(r.lengths(), 2)) < 2 {
-			continue
-		}
-		tried++
+	}
+	for _, r := range fine[:min(len(fine), trainings)] {
 		now, err := s.buffers(ctx, r)
 		if err != nil {
 			return err
@@ -43,17 +42,26 @@ func (s *Session) trained(ctx context.Context) error {
 			return nil
 		}
 	}
-	return nil
+	if len(fine) == 0 {
+		return nil
+	}
+	return s.law(ctx, slices.MaxFunc(fine, func(a, b *result) int { return a.ref.Elements() - b.ref.Elements() }))
 }
 
-// buffers makes a case's call in training; nil where no buffer tells.
-func (s *Session) buffers(ctx context.Context, r *result) (*result, error) {
+// inTraining is the case of a call, in training and without gradients.
+func (s *Session) inTraining(r *result) *Case {
 	c := *r.Case
 	c.program = r.program.Clone()
 	c.eval, c.again = false, false
 	s.withoutGradients(&c)
-	now := &result{Case: &c, slack: r.slack}
-	refused, err := s.shape(ctx, &c)
+	return &c
+}
+
+// buffers makes a case's call in training; nil where no buffer tells.
+func (s *Session) buffers(ctx context.Context, r *result) (*result, error) {
+	c := s.inTraining(r)
+	now := &result{Case: c, slack: r.slack}
+	refused, err := s.shape(ctx, c)
 	if err != nil || refused != nil {
 		return nil, err
 	}
@@ -67,7 +75,7 @@ func (s *Session) buffers(ctx context.Context, r *result) (*result, error) {
 	if err != nil || second.Status != backend.OK {
 		return nil, err
 	}
-	if now.kernel, now.seen, err = s.tryKernel(ctx, &c, job); err != nil {
+	if now.kernel, now.seen, err = s.tryKernel(ctx, c, job); err != nil {
 		return nil, err
 	}
 	switch now.kernel.Status {
@@ -78,13 +86,6 @@ func (s *Session) buffers(ctx context.Context, r *result) (*result, error) {
 	default:
 		s.note("in training, which was not judged, it ends with " + firstLine(now.kernel.Message))
 		return nil, nil
-	}
-	again := c
-	again.Key ^= 1 << 40 // its seed
-	if o, _, err := s.tryKernel(ctx, &again, other); err != nil {
-		return nil, err
-	} else if backend.Same(now.kernel, o) && !backend.Same(now.ref, second) {
-		s.note("it draws no random numbers in training, where the reference does")
 	}
 	steady := map[string]bool{}
 	for _, slot := range now.ref.Slots {

@@ -23,16 +23,18 @@ import plumb_triton
 import plumb_tritonptx
 import torch
 from torch.overrides import resolve_name
+from plumb_borrowed import Borrowed
 from plumb_names import Refusal, Unsupported
 from plumb_opinfo import REFLECTED, Calls, Left, Text
 from plumb_room import Room, tell_faults
-from plumb_threads import Threads
+from plumb_threads import Threads, having
 from plumb_timing import Timing
 from plumb_watch import Watch, follow, mentions, recorded, threads_of, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
 ON_TRIAL = SPEC["role"] == "candidate"
 SEED = 42  # that many a harness sets
+CORES = 2  # threads of PyTorch's in some calls of a kernel that may ask how many there are
 EXAMPLES = 1 << 16  # elements of an example whose range is told
 COMPILERS = (b"numba", b"jax", b"triton", b"torch.compile", b"dynamo", b"helion", b"tilelang", b"taichi", b"cupy", b"jit")  # at work in a first call, or slow interpreters
 ASKING = (b"environ", b"getenv", b"sys.", b"import sys", b"modules", b"argv", b"__main__", b"faulthandler", b"dispatch_mode", b"initial_seed")
@@ -88,10 +90,11 @@ class Subject:
         self.kernel = None
         self.files = plumb_forms.places(SPEC)
         self.room, self.watch, self.timing = Room(), Watch(self.files[0] if self.files else ""), Timing(threads_of)
-        self.threads = Threads()
+        self.threads, self.borrowed = Threads(), Borrowed(self.watch, SPEC)
         self.cotangents = ""  # how they lie in memory
         self.timed = None  # the timed call whose result is that of the next one
         self.recording = True  # the operators of a reference's call, which takes as long again
+        self.asks_threads, self.cores, self.frozen = False, 1, False  # threads of PyTorch's in the next call; it is made under no_grad
         self.between, self.last = 0, ((), {})  # calls between a call and its backward pass; arguments of the last call
         self.sandbox = plumb_sandbox.Sandbox(os.environ.get("PLUMB_WORKER_FOLDER"))
         if not ON_TRIAL:
@@ -119,6 +122,7 @@ class Subject:
                 if ON_TRIAL:
                     tell_faults(self.room)
                     self.threads.look()
+                    self.asks_threads = self.mentions((b"num_threads",))
             except Refusal as e:
                 return {"mistake": str(e)}
             except BaseException as e:
@@ -158,6 +162,7 @@ class Subject:
     def prepare(self, told):
         self.timed, self.cotangents = told.get("timed"), told.get("cotangents", "")
         self.threads.many = told.get("threads", False) and SPEC["form"] in REPEATED
+        self.cores, self.frozen = CORES if self.asks_threads and told.get("cores") else 1, told.get("frozen", False)
         self.room.prepare("start" if self.watch.layer else told.get("guard", ""), told.get("reuse", False), told.get("names", ()), told.get("ordinary", False))  # Triton's own bounds are exact
         self.watch.prepare(told.get("record", False), told.get("order", ""), told.get("seed", 0), told.get("still", False), told.get("work", 0))
         if self.kernel is not None:
@@ -242,7 +247,8 @@ class Subject:
         if ON_TRIAL:
             self.last = args, kwargs
             try:
-                return plumb_forms.listed(self.watch.call(self.kernel, args, kwargs, self.threads.of(self.kernel)))
+                with torch.set_grad_enabled(not self.frozen):
+                    return plumb_forms.listed(self.watch.call(self.kernel, args, kwargs, having(self.cores, self.borrowed.of(self.threads.of(self.kernel)))))
             finally:
                 for text in self.room.spilt():
                     self.watch.note("memory", text)

@@ -4,6 +4,7 @@ import ast
 import copy
 import operator
 import os
+import re
 
 import plumb_forms
 import torch
@@ -11,6 +12,7 @@ from plumb_forms import described
 from plumb_names import Refusal
 
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
+AXIS, DIMENSIONS = re.compile(r"(^|_)(dim|axis)$"), 4  # what names a dimension where no input is made of it
 LITERAL = 1 << 20  # elements of a buffer whose values are told
 
 
@@ -157,8 +159,10 @@ def parsed(path):
 
 
 def sizes(tree):
-    """Returns the whole numbers that a file names."""
-    return {name: n for node in tree.body if isinstance(node, ast.Assign) for name, n, _ in named(node)}
+    """Returns the whole numbers that a file names, but for those of a dimension."""
+    found = {name: n for node in tree.body if isinstance(node, ast.Assign) for name, n, _ in named(node)}
+    told = {n.id for node in tree.body if isinstance(node, ast.Assign) or getattr(node, "name", "") == "get_inputs" for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {name: n for name, n in found.items() if not (n < DIMENSIONS and AXIS.search(name) and name not in told)}
 
 
 def flat(v):

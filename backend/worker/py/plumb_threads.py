@@ -107,6 +107,20 @@ class Threads:
             of(n)
 
 
+def having(n, f):
+    """Returns a function in which PyTorch has so many threads."""
+    if n == 1:
+        return f
+
+    def call(*args, **kwargs):
+        set_threads(n)
+        try:
+            return f(*args, **kwargs)
+        finally:
+            set_threads(1)
+    return call
+
+
 def tensors(v):
     if isinstance(v, (list, tuple)):
         return [t for a in v for t in tensors(a)]

@@ -106,6 +106,7 @@ MAKERS = ("empty", "zeros", "ones", "full", "new_")
 
 # What are other operators for the same work, and what they are made of.
 PARTS = {
+    "_log_softmax": ("_softmax", "log"),
     **dict.fromkeys("mm bmm mv dot vdot inner linear".split(), ("matmul",)), **dict.fromkeys("addmm baddbmm addbmm addmv".split(), ("matmul", "add")),
     **dict.fromkeys("_convolution convolution_overrideable mkldnn_convolution _slow_conv2d_forward slow_conv2d slow_conv3d conv_depthwise3d thnn_conv2d".split(), ("convolution",)),
     **dict.fromkeys("_batch_norm_impl_index _native_batch_norm_legit _native_batch_norm_legit_no_training _batch_norm_with_update cudnn_batch_norm".split(), ("native_batch_norm",)),

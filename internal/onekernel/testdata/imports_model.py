@@ -1,0 +1,5 @@
+from dropping import Model
+
+
+class ModelNew(Model):
+    pass
