@@ -336,6 +336,11 @@ func TestOneFlowForms(t *testing.T) {
 			call("y", "torch.sin_", program.Ref("c")), backend.Unsupported, "output type oneflow.float16"},
 		"no dimension": {new(builder).in("x", x, false).in("v", f32(nil, 0), false).call("y", "torch.searchsorted", program.Ref("x"), program.Ref("v")), backend.Unsupported, "positive dimension"},
 		"in place":     {new(builder).in("x", x, false).call("y", "operator.imod", program.Ref("x"), 3.0), backend.Unsupported, "no operator.imod"},
+		"names":        {new(builder).in("x", f32([]int{2, 2}, 1, 2, 3, 4), false).call("y", "torch.linalg.diagonal").kw("A", program.Ref("x")), backend.OK, "1 4"},
+		"names of a method": {new(builder).in("x", f32([]int{1, 1, 2}, 1, 2), false).in("z", f32([]int{1, 2, 1}, 3, 4), false).
+			call("y", "Tensor.bmm", program.Ref("x")).kw("mat2", program.Ref("z")), backend.OK, "11"},
+		"names in place": {new(builder).in("x", x, false).call("c", "torch.clone", program.Ref("x")).
+			call("y", "Tensor.clamp_max_", program.Ref("c")).kw("max", 1.0), backend.OK, "-2 1"},
 		"its own": {new(builder).in("x", f32([]int{1, 2}, 1, 2), false).call("m", "torch.nn.RNNCell", int64(2), int64(3)).
 			call("y", "Module.__call__", program.Ref("m"), program.Ref("x")), backend.Raised, "not callable"},
 	} {
@@ -453,6 +458,8 @@ func TestWhatTablesHave(t *testing.T) {
 				{"torch.rsub", "0 0 0", whole, []any{program.Ref("x")}, nil, "jax"},
 				{"torch.topk", "3 3|0 3", x, []any{int64(2)}, map[string]any{"sorted": false}, "jax"},
 				{"torch.topk", "1|1", x, []any{int64(1)}, map[string]any{"largest": false, "sorted": false}, "jax"},
+				{"torch.view_as_complex", "3 0", square, nil, nil, "jax"},
+				{"torch.xlogy", "0 6.591673851013184", tensor.Of(tensor.I64, []int{2}, []int64{0, 6}), []any{int64(3)}, nil, "jax"},
 				{"torch.rsub", "-8 -2 -5 -8", x, []any{1.0}, map[string]any{"alpha": int64(3)}, "mlx"},
 				{"torch.topk", "3 3|3 0", x, []any{int64(2)}, nil, "mlx"},
 				{"torch.kthvalue", "2|2", x, []any{int64(2)}, nil, "mlx"},
