@@ -502,6 +502,27 @@ func TestWhatTablesHave(t *testing.T) {
 	}
 }
 
+// TestWhatTinygradHas: it drops in training alone, and resizes to sizes by its own words.
+func TestWhatTinygradHas(t *testing.T) {
+	w := hosted(t, "tinygrad", "")
+	x := f32([]int{1, 1, 4}, 1, 2, 3, 4)
+	for _, c := range []struct {
+		target, want string
+		args         []any
+	}{
+		{"torch.nn.functional.dropout", "0 0 0 0", []any{1.0, true}},
+		{"torch.nn.functional.dropout", "1 2 3 4", []any{1.0, false}},
+		{"torch.nn.functional.interpolate", "1 3", []any{int64(2)}},
+		{"torch.nn.functional.interpolate", "2 4", []any{int64(2), nil, "nearest-exact"}},
+		{"torch.nn.functional.interpolate", "1.5 3.5", []any{int64(2), nil, "linear"}},
+	} {
+		out := run(t, w, new(builder).in("x", x, false).call("y", c.target, append([]any{program.Ref("x")}, c.args...)...))
+		if out.Status != backend.OK || numbers(out.Values[0].Tensor) != c.want {
+			t.Errorf("%s%v: %+v, want %s", c.target, c.args, out, c.want)
+		}
+	}
+}
+
 // TestCTC: where a framework normalises what ctc_loss takes, its loss is PyTorch's of what is normalised, and a gap of the rest.
 func TestCTC(t *testing.T) {
 	for _, name := range []string{"paddle", "tensorflow"} {

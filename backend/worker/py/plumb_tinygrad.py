@@ -71,6 +71,10 @@ class Tinygrad(plumb_subject.Adapter):
 
     # What calls of tinygrad.json use.
 
+    def dropout(self, t, p, training):
+        with tinygrad.helpers.Context(TRAINING=int(training)):
+            return t.dropout(p)
+
     def literal(self, data, dtype):
         if any(map(self.is_tensor, self.leaves(data))):
             raise Unsupported("tinygrad makes no tensors of tensors")
