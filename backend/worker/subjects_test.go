@@ -521,6 +521,12 @@ func TestWhatTinygradHas(t *testing.T) {
 			t.Errorf("%s%v: %+v, want %s", c.target, c.args, out, c.want)
 		}
 	}
+	b := new(builder).in("x", f32([]int{1, 2}, 0.5, 0.25), true).call("v", "torch.argsort", program.Ref("x")).kw("dim", int64(1)).
+		call("z", "torch.add", program.Ref("v"), program.Ref("x")).
+		call("s", "torch.sort", program.Ref("z"), int64(1)).call("y", "operator.getitem", program.Ref("s"), int64(0)).back("y", program.Fill{})
+	if out := run(t, w, b); out.Status != backend.OK || !strings.Contains(out.NoGradients, "failed to compute gradient") {
+		t.Errorf("a gradient that is not there: %+v", out)
+	}
 }
 
 // TestCTC: where a framework normalises what ctc_loss takes, its loss is PyTorch's of what is normalised, and a gap of the rest.

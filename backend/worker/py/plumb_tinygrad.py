@@ -24,7 +24,7 @@ class Tinygrad(plumb_subject.Adapter):
     own = functional = True
     arrays = plumb_plain
     table = plumb_subject.table("tinygrad.json")
-    gaps = ("shape must be int", "different values for the same key")
+    gaps = ("shape must be int", "different values for the same key", "failed to compute gradient")
 
     def gap(self, e):
         # tinygrad checks arguments, axes and shapes by these, dtypes when a program is verified.
