@@ -34,6 +34,8 @@ func TestNewestRules(t *testing.T) {
 		{"torch.lerp", []any{one(), of(tensor.F32, 3), of(tensor.F64, 0.25)}, "float64 1.5"},
 		{"torch.lerp", []any{one(2), of(tensor.F32, 3, 2), of(tensor.C64, 0.25)}, "complex64 1.5"},
 		{"torch.lerp", []any{of(tensor.BF16, 1, 2), of(tensor.BF16, 3, 2), of(tensor.C64, 0.25)}, "RuntimeError"},
+		{"torch.nn.functional.elu", []any{of(tensor.F32, 0, 1), -0.5}, "float32 0"},
+		{"torch.nn.functional.celu", []any{of(tensor.F32, 0, 1), -0.5}, "float32 0"},
 		{"torch.isposinf", []any{of(tensor.C64, 1, 2)}, "TypeError"},
 		{"torch.maximum", []any{of(tensor.C64, 1, 2), one(7)}, "TypeError"},
 		{"torch.max", []any{of(tensor.C64, 1, 2), 0}, "TypeError"},

@@ -336,6 +336,11 @@ func TestOneFlowForms(t *testing.T) {
 			call("y", "torch.sin_", program.Ref("c")), backend.Unsupported, "output type oneflow.float16"},
 		"no dimension": {new(builder).in("x", x, false).in("v", f32(nil, 0), false).call("y", "torch.searchsorted", program.Ref("x"), program.Ref("v")), backend.Unsupported, "positive dimension"},
 		"in place":     {new(builder).in("x", x, false).call("y", "operator.imod", program.Ref("x"), 3.0), backend.Unsupported, "no operator.imod"},
+		"names":        {new(builder).in("x", f32([]int{2, 2}, 1, 2, 3, 4), false).call("y", "torch.linalg.diagonal").kw("A", program.Ref("x")), backend.OK, "1 4"},
+		"names of a method": {new(builder).in("x", f32([]int{1, 1, 2}, 1, 2), false).in("z", f32([]int{1, 2, 1}, 3, 4), false).
+			call("y", "Tensor.bmm", program.Ref("x")).kw("mat2", program.Ref("z")), backend.OK, "11"},
+		"names in place": {new(builder).in("x", x, false).call("c", "torch.clone", program.Ref("x")).
+			call("y", "Tensor.clamp_max_", program.Ref("c")).kw("max", 1.0), backend.OK, "-2 1"},
 		"its own": {new(builder).in("x", f32([]int{1, 2}, 1, 2), false).call("m", "torch.nn.RNNCell", int64(2), int64(3)).
 			call("y", "Module.__call__", program.Ref("m"), program.Ref("x")), backend.Raised, "not callable"},
 	} {
@@ -453,6 +458,10 @@ func TestWhatTablesHave(t *testing.T) {
 				{"torch.rsub", "0 0 0", whole, []any{program.Ref("x")}, nil, "jax"},
 				{"torch.topk", "3 3|0 3", x, []any{int64(2)}, map[string]any{"sorted": false}, "jax"},
 				{"torch.topk", "1|1", x, []any{int64(1)}, map[string]any{"largest": false, "sorted": false}, "jax"},
+				{"Tensor.fill_diagonal_", "7 4 0 7", square, []any{7.0}, nil, "jax"},
+				{"torch.polar", "0", f32([]int{1}, 0), []any{program.Ref("x")}, nil, "jax"},
+				{"torch.view_as_complex", "3 0", square, nil, nil, "jax"},
+				{"torch.xlogy", "0 6.591673851013184", tensor.Of(tensor.I64, []int{2}, []int64{0, 6}), []any{int64(3)}, nil, "jax"},
 				{"torch.rsub", "-8 -2 -5 -8", x, []any{1.0}, map[string]any{"alpha": int64(3)}, "mlx"},
 				{"torch.topk", "3 3|3 0", x, []any{int64(2)}, nil, "mlx"},
 				{"torch.kthvalue", "2|2", x, []any{int64(2)}, nil, "mlx"},
@@ -490,6 +499,33 @@ func TestWhatTablesHave(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatTinygradHas: it drops in training alone, and resizes to sizes by its own words.
+func TestWhatTinygradHas(t *testing.T) {
+	w := hosted(t, "tinygrad", "")
+	x := f32([]int{1, 1, 4}, 1, 2, 3, 4)
+	for _, c := range []struct {
+		target, want string
+		args         []any
+	}{
+		{"torch.nn.functional.dropout", "0 0 0 0", []any{1.0, true}},
+		{"torch.nn.functional.dropout", "1 2 3 4", []any{1.0, false}},
+		{"torch.nn.functional.interpolate", "1 3", []any{int64(2)}},
+		{"torch.nn.functional.interpolate", "2 4", []any{int64(2), nil, "nearest-exact"}},
+		{"torch.nn.functional.interpolate", "1.5 3.5", []any{int64(2), nil, "linear"}},
+	} {
+		out := run(t, w, new(builder).in("x", x, false).call("y", c.target, append([]any{program.Ref("x")}, c.args...)...))
+		if out.Status != backend.OK || numbers(out.Values[0].Tensor) != c.want {
+			t.Errorf("%s%v: %+v, want %s", c.target, c.args, out, c.want)
+		}
+	}
+	b := new(builder).in("x", f32([]int{1, 2}, 0.5, 0.25), true).call("v", "torch.argsort", program.Ref("x")).kw("dim", int64(1)).
+		call("z", "torch.add", program.Ref("v"), program.Ref("x")).
+		call("s", "torch.sort", program.Ref("z"), int64(1)).call("y", "operator.getitem", program.Ref("s"), int64(0)).back("y", program.Fill{})
+	if out := run(t, w, b); out.Status != backend.OK || !strings.Contains(out.NoGradients, "failed to compute gradient") {
+		t.Errorf("a gradient that is not there: %+v", out)
 	}
 }
 

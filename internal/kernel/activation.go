@@ -188,10 +188,10 @@ func Hardsigmoid(x float64) float64 { return min(max(x+3, 0), 6) / 6 }
 // Hardswish returns x·min(max(x + 3, 0), 6) / 6.
 func Hardswish(x float64) float64 { return x * Hardsigmoid(x) }
 
-// Elu makes negative·(e^(inner·x) - 1) where x ≤ 0 and positive·x elsewhere.
+// Elu makes negative·(e^(inner·x) - 1) where x < 0 and positive·x elsewhere.
 func Elu(negative, positive, inner float64) func(float64) float64 {
 	return func(x float64) float64 {
-		if x <= 0 {
+		if x < 0 {
 			return negative * math.Expm1(inner*x)
 		}
 		return positive * x

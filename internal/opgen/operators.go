@@ -94,28 +94,40 @@ func floats(table *op.Table, def *op.Def) bool {
 	if def.Traits.Has(op.Random) || len(d.DTypes(tensor.I64)) == 0 {
 		return false
 	}
-	p, err := d.Legal(choice.New(choice.Derive(0, 0)), tensor.I64)
-	if err != nil || givesFloat(p.Calls[0]) {
-		return false
-	}
-	job := &backend.Job{Program: p}
-	for i := range p.Inputs {
-		if p.Inputs[i].DType.IsDifferentiable() {
+	for i := range uint64(drawsOfIntegers) {
+		p, err := d.Legal(choice.New(choice.Derive(0, i)), tensor.I64)
+		if err != nil {
 			return false
 		}
+		if !givesFloat(p) {
+			return ofIntegers(table, p) == tensor.F32
+		}
+	}
+	return false
+}
+
+// drawsOfIntegers are drawn until one is of integers alone.
+const drawsOfIntegers = 16
+
+// ofIntegers returns the dtype of what a program of integers gives.
+func ofIntegers(table *op.Table, p *program.Program) tensor.DType {
+	job := &backend.Job{Program: p}
+	for i := range p.Inputs {
 		job.Inputs = append(job.Inputs, p.Inputs[i].Materialize())
 	}
 	out, err := native.New(table, nn.Modules()).Run(context.Background(), job)
-	if err != nil || out.Status != backend.OK || len(out.Values) == 0 {
-		return false
+	if err != nil || out.Status != backend.OK || len(out.Values) == 0 || out.Values[len(out.Values)-1].Tensor == nil {
+		return tensor.Invalid
 	}
-	result := out.Values[len(out.Values)-1].Tensor
-	return result != nil && result.DType() == tensor.F32
+	return out.Values[len(out.Values)-1].Tensor.DType()
 }
 
-func givesFloat(c program.Call) bool {
+// givesFloat reports whether an input or a number of a program's call is no integer.
+func givesFloat(p *program.Program) bool {
 	isFloat := func(v any) bool { _, ok := v.(float64); return ok }
-	return slices.ContainsFunc(c.Args, isFloat) || slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return isFloat(k.Value) })
+	c := &p.Calls[0]
+	return slices.ContainsFunc(p.Inputs, func(in program.Input) bool { return in.DType.IsDifferentiable() }) ||
+		slices.ContainsFunc(c.Args, isFloat) || slices.ContainsFunc(c.Kwargs, func(k program.Kwarg) bool { return isFloat(k.Value) })
 }
 
 // grouped writes an object of objects with a line for each entry of these.

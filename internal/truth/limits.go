@@ -144,14 +144,14 @@ func leakyReluLimit(x, slope float64) float64 {
 }
 
 func eluLimit(x, alpha float64) float64 {
-	if x > 0 {
+	if x >= 0 {
 		return x
 	}
 	return alpha * expm1Limit(x)
 }
 
 func celuLimit(x, alpha float64) float64 {
-	if x > 0 {
+	if x >= 0 {
 		return x
 	}
 	return alpha * expm1Limit(x/alpha)

@@ -144,6 +144,7 @@ func TestSpecialValues(t *testing.T) {
 		{"logit", []float64{2}, nan}, {"logaddexp", []float64{0, 0}, math.Ln2}, {"logaddexp", []float64{inf, -inf}, inf}, {"logaddexp", []float64{3, -1e300}, 3},
 		{"logaddexp", []float64{-inf, -inf}, -inf}, {"xlogy", []float64{0, 0}, 0}, {"xlogy", []float64{2, 1}, 0}, {"xlogy", []float64{1, -1}, nan}, {"xlogy", []float64{2, 0}, -inf},
 		{"fmax", []float64{nan, 1}, 1}, {"fmin", []float64{-2, nan}, -2}, {"rad2deg", []float64{1}, 57.29577951308232}, {"deg2rad", []float64{180}, math.Pi},
+		{"elu", []float64{0, -0.5}, 0}, {"elu", []float64{zero, -0.5}, zero}, {"celu", []float64{0, -0.5}, 0}, {"elu", []float64{0, inf}, 0},
 		{"elu", []float64{-1e300, 0.3}, -0.3}, {"celu", []float64{-inf, 0.3}, -0.3}, {"selu", []float64{-inf}, -1.7580993408473768}, {"selu", []float64{1}, 1.0507009873554805},
 		{"hardshrink", []float64{0.5, 0.5}, 0}, {"hardshrink", []float64{-0.75, 0.5}, -0.75}, {"softshrink", []float64{0.75, 0.5}, 0.25},
 		{"softshrink", []float64{-0.75, 0.5}, -0.25}, {"softshrink", []float64{0.25, 0.5}, 0}, {"hardtanh", []float64{3, -1, 1}, 1}, {"threshold", []float64{1, 1, 7}, 7},

@@ -24,7 +24,7 @@ class Tinygrad(plumb_subject.Adapter):
     own = functional = True
     arrays = plumb_plain
     table = plumb_subject.table("tinygrad.json")
-    gaps = ("shape must be int", "different values for the same key")
+    gaps = ("shape must be int", "different values for the same key", "failed to compute gradient")
 
     def gap(self, e):
         # tinygrad checks arguments, axes and shapes by these, dtypes when a program is verified.
@@ -70,6 +70,10 @@ class Tinygrad(plumb_subject.Adapter):
         return [functools.reduce(Tensor.add, each) for each in zip(*found)]
 
     # What calls of tinygrad.json use.
+
+    def dropout(self, t, p, training):
+        with tinygrad.helpers.Context(TRAINING=int(training)):
+            return t.dropout(p)
 
     def literal(self, data, dtype):
         if any(map(self.is_tensor, self.leaves(data))):

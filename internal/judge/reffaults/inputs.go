@@ -25,6 +25,7 @@ var inputsHave = map[string]inCalls{
 	"equal":             {hasEqualPlaces, equalAt},                                                    // two with floats, or the first and another, elements at one place
 	"a bound":           {when: hasBound, at: boundAt},                                                // one, an element that is a number of the call
 	"repeated":          {when: someInputIs(hasTwice)},                                                // one, an element twice
+	"a tie":             {when: hasTie, at: tieAt},                                                    // the first with floats, an element twice
 	"nothing":           {when: someInputIs(func(in *program.Input) bool { return empty(*in) })},      // one, no elements
 	"integers":          {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) })}, // one, of bools too
 	"negative integers": {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) && hasOne(in, isNegative) })},
@@ -164,6 +165,28 @@ func hasTwice(in *program.Input) bool {
 		seen[v] = true
 		return twice
 	})
+}
+
+func hasTie(p *program.Program) bool {
+	all := operands(p)
+	return len(all) > 0 && hasTwice(all[0])
+}
+
+// tieAt are the places of what the first input with floats has twice.
+func tieAt(p *program.Program, shape []int) func(int) bool {
+	all := operands(p)
+	if len(all) == 0 {
+		return nil
+	}
+	element, times := spread(all[0], shape), map[complex128]int{}
+	if element == nil {
+		return nil
+	}
+	x := all[0].Materialize()
+	for i := range x.Len() {
+		times[x.At(i)]++
+	}
+	return func(i int) bool { return times[element(i)] > 1 }
 }
 
 // equalAt are the places at which the first input and another are equal.

@@ -38,6 +38,7 @@ func TestRowsOfCalls(t *testing.T) {
 		`"has": ["infinity"]`:                       {x(`0.0, float("-inf")`) + call, x(`0.0, float("nan")`) + call},
 		`"has": ["-0"]`:                             {x("1.0, -0.0") + call, x("1.0, 0.0") + call},
 		`"has": ["repeated"]`:                       {x("3.0, 3.0") + call, x("3.0, 4.0") + call},
+		`"has": ["a tie"]`:                          {"i = tensor((1,), torch.int64, [0])\n" + x("3.0, 3.0") + call, "i = tensor((2,), torch.int64, [3, 3])\n" + x("3.0, 4.0") + call},
 		`"has": ["equal"]`:                          {two("y = tensor((2,), torch.float32, [5.0, 2.0])"), two("y = tensor((2,), torch.float32, [2.0, 1.0])")},
 		`"has": ["a bound"]`:                        {x("0.1, 2.0") + "v = torch.clamp(x, min=0.1)", x("0.2, 2.0") + "v = torch.clamp(x, 0.1, 3)"},
 		`"has": ["broadcast"]`:                      {two("y = tensor((), torch.float32, [5.0])"), two("y = tensor((2,), torch.float32, [2.0, 1.0])")},
@@ -86,6 +87,8 @@ func TestRowsOfElements(t *testing.T) {
 		{`"has": ["equal"]`, both, []int{2, 2}, "ynny"},
 		{`"has": ["equal"]`, both, []int{2}, ""},
 		{`"has": ["equal"]`, x + "y = tensor((2,), torch.float32, [0.0, 3.0])\nz = tensor((), torch.float32, [2.0])\nv = torch.clamp(x, y, z)", []int{2, 2}, "ynyy"},
+		{`"has": ["a tie"]`, "x = tensor((2, 2), torch.float32, [0.0, 1.0, 2.0, 1.0])\nv = torch.amax(x, 1)", []int{2, 2}, "nyny"},
+		{`"has": ["a tie"]`, "x = tensor((2, 2), torch.float32, [0.0, 1.0, 2.0, 1.0])\nv = torch.amax(x, 1)", []int{2}, ""},
 		{`"has": ["a bound"]`, x + "v = torch.clamp(x, 0, 2.0)", []int{2, 2}, "ynyn"},
 	} {
 		fits := row(t, c.conditions).Places(parsed(t, c.call), c.shape)

@@ -20,7 +20,7 @@ var (
 )
 
 // shapeFaults are the faults around shapes, indices, products and windows.
-var shapeFaults = slices.Concat(untypedShapes, equals, unordered, leniencies, scalarSorts, emptyKinds, emptyGradients, emptyOddities, meanPools, unpools, nearestScales, idle, lateDTypes, emptyGrads, integrals, infiniteEnds, unwritten, []verdict.KnownFault{{
+var shapeFaults = slices.Concat(untypedShapes, equals, unordered, leniencies, scalarSorts, emptyKinds, emptyGradients, emptyOddities, meanPools, unpools, nearestScales, idle, lateDTypes, emptyGrads, integrals, infiniteEnds, infiniteQuantiles, unwritten, []verdict.KnownFault{{
 	Reference: "torch <2.9",
 	Target:    "masked_select",
 	Kinds:     grads,

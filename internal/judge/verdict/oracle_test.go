@@ -2,6 +2,7 @@ package verdict_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -163,6 +164,37 @@ func TestScalarTruthInFloat64(t *testing.T) {
 	v := verdict.Judge(p, outcome(right), outcome(wrong), policy)
 	if v.Word != verdict.Misaligned || !strings.Contains(v.Text(), "(correctly rounded)") {
 		t.Errorf("the candidate is 40 ULP off: %s", v.Text())
+	}
+}
+
+// TestRightZeroBesideOthers: where the candidate has the right zero and the reference has
+// not, what else differs is told by its own place, and known by its own fault.
+func TestRightZeroBesideOthers(t *testing.T) {
+	data := tensor.Float64s(tensor.F64, []int{2}, math.Copysign(0, -1), -0.7)
+	p := &program.Program{
+		Inputs: []program.Input{{Name: "x0", DType: tensor.F64, Shape: []int{2}, Fill: program.Fill{Dist: program.Literal, Data: data}}},
+		Calls:  []program.Call{{Result: "y", Target: "torch.nn.functional.elu", Args: []any{program.Ref("x0")}}},
+	}
+	elu := math.Expm1(-0.7)
+	outcome := func(zero, y float64) *backend.Outcome {
+		return &backend.Outcome{Status: backend.OK, Values: []backend.Value{{Tensor: tensor.Float64s(tensor.F64, []int{2}, zero, y)}}}
+	}
+	policy := verdict.Policy{Table: ops.Table(), Tols: func(string) []op.Tol { return []op.Tol{ops.Table().Def("elu").Tol} }}
+	right := math.Copysign(0, -1)
+	if v := verdict.Judge(p, outcome(0, elu), outcome(right, elu), policy); v.Word != verdict.Aligned {
+		t.Errorf("the reference's zero has the wrong sign: %s", v.Text())
+	}
+	ref, cand := outcome(0, elu), outcome(right, elu*(1+1e-8))
+	v := verdict.Judge(p, ref, cand, policy)
+	if v.Word != verdict.Misaligned || v.Differences[0].Diff.Rule != compare.Distance || !slices.Equal(v.Differences[0].Diff.First, []int{1}) {
+		t.Errorf("another element is off: %s", v.Text())
+	}
+	fault := verdict.CandidateFault{KnownFault: verdict.KnownFault{Reference: "x", Target: "elu", Kinds: []verdict.Kind{"value"}, Within: 1e-6}}
+	if known := verdict.Excused(v, p, ref, cand, backend.Info{Name: "x"}, []verdict.CandidateFault{fault}); known.Word != verdict.Known {
+		t.Errorf("another element is off by a known fault: %s", known.Text())
+	}
+	if v := verdict.Judge(p, outcome(right, elu), outcome(0, elu*(1+1e-8)), policy); v.Differences[0].Diff.Rule != compare.NonFinite {
+		t.Errorf("the candidate's zero has the wrong sign: %s", v.Text())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"plumb/backend"
-	"plumb/internal/judge/compare"
 	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
@@ -65,25 +64,44 @@ func exactResult(call *op.Call, want *tensor.Tensor) *tensor.Tensor {
 	return truth
 }
 
-// exactly compares the candidate with the correctly rounded result where the
-// sides disagree about what is infinite, NaN, or a zero of which sign: a
-// reference that overflows on the way is not held against the candidate. It
-// returns nil where the result is not known or the candidate is not right.
-func (j *judge) exactly(w Where, want, got *tensor.Tensor, limit compare.Limit, o compare.Options) *Truth {
-	exact := j.scalarTruth(w, want)
+// exactly returns the correctly rounded result where the sides disagree about what is
+// infinite, NaN, or a zero of which sign, and what the sides agree on elsewhere: a
+// reference that overflows on the way is not held against the candidate. It returns nil
+// where the result is not known.
+func (j *judge) exactly(c *comparison) *tensor.Tensor {
+	exact := j.scalarTruth(c.where, c.want)
 	if exact == nil {
 		return nil
 	}
 	for i := range exact.Len() {
-		if w, g := want.At(i), got.At(i); w == g && math.Signbit(real(w)) == math.Signbit(real(g)) || cmplx.IsNaN(w) && cmplx.IsNaN(g) {
+		if w, g := c.want.At(i), c.got.At(i); sameKind(w, g) && (w == g || cmplx.IsNaN(w)) {
 			exact.Set(i, w) // nobody asks: a literal may not know its function everywhere
 		}
 	}
-	d := compare.Judge(exact.Convert(want.DType()), got, limit, o)
-	if !d.OK {
-		return nil
+	return exact
+}
+
+// rightly returns the candidate's elements with the reference's in the place of those that
+// alone are infinite, NaN or a zero of the right sign; nil where there is none.
+func rightly(want, got, exact *tensor.Tensor) (out *tensor.Tensor) {
+	for i := range want.Len() {
+		if w, g := want.At(i), got.At(i); !sameKind(w, g) && sameKind(exact.At(i), g) && (g == 0 || nonFinite(g)) {
+			if out == nil {
+				out = got.Clone()
+			}
+			out.Set(i, w)
+		}
 	}
-	return &Truth{Where: w, Ratio: d.WorstRatio, values: exact}
+	return out
+}
+
+// sameKind reports whether numbers are both NaN, the same infinity, zeros of one sign, or
+// none of these.
+func sameKind(a, b complex128) bool {
+	if a == 0 && b == 0 {
+		return math.Signbit(real(a)) == math.Signbit(real(b))
+	}
+	return nonFinite(a) == nonFinite(b) && (!nonFinite(a) || a == b || cmplx.IsNaN(a) && cmplx.IsNaN(b))
 }
 
 // isResult reports whether what a call changed is its result: of an operator in

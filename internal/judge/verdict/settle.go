@@ -101,13 +101,24 @@ func (j *judge) acceptNearTruth(c *comparison) {
 }
 
 // acceptScalar lets stand an infinity, a NaN or a zero that is the correctly
-// rounded result of a scalar function.
+// rounded result of a scalar function. Others that differ are judged without it.
 func (j *judge) acceptScalar(c *comparison) {
 	if !c.sameInputs {
 		return
 	}
-	if t := j.exactly(c.where, c.want, c.got, c.limit, c.options); t != nil {
-		j.acquit(c, t)
+	exact := j.exactly(c)
+	if exact == nil {
+		return
+	}
+	rounded := exact.Convert(c.want.DType())
+	if d := compare.Judge(rounded, c.got, c.limit, c.options); d.OK {
+		j.acquit(c, &Truth{Where: c.where, Ratio: d.WorstRatio, values: exact})
+	} else if g := rightly(c.want, c.got, rounded); g != nil {
+		c.got = g
+		c.diff = compare.Judge(c.want, c.got, c.limit, c.options)
+		if c.diff.Rule == compare.Distance {
+			j.acceptNearTruth(c)
+		}
 	}
 }
 
