@@ -237,3 +237,13 @@ def test_pick_in_loop():
     (x @ w).pow(2).mean().backward()
     assert w.grad[0, 1] == 0 and w.grad[1, 0] == 0
     assert w.grad[0, 0] != 0
+
+
+def test_attention_has_two_outputs():
+    m = nn.MultiheadAttention(4, 2)
+    seen = []
+    m.register_full_backward_hook(lambda m, gi, go: seen.append([g is None for g in go]))
+    q = torch.ones(3, 1, 4, requires_grad=True)
+    y, w = m(q, q, q)
+    y.sum().backward()
+    assert len(seen) == 1 and len(seen[0]) == 2

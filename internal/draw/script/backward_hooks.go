@@ -102,6 +102,9 @@ func (d *draw) replacement(fn starlark.Value, args starlark.Tuple) ([]*symbol, e
 		if err != nil {
 			return nil, err
 		}
+		if len(one.all) != 1 {
+			return nil, fmt.Errorf("the hook returned %s, expected a tensor", article(e.Type()))
+		}
 		out[i] = one.all[0]
 	}
 	return out, nil
@@ -137,12 +140,17 @@ func (h *hooks) watchInputs(t *starlark.Thread, module starlark.Value, args star
 // reach what the call gave.
 func (h *hooks) watchOutputs(w *watchedCall, result starlark.Value) (starlark.Value, error) {
 	outputs, several := result.(starlark.Tuple)
-	if s, ok := result.(*symbol); ok && s.kind == kindTuple {
-		elems, err := s.elements()
+	if s, ok := result.(*symbol); ok {
+		kind, err := s.known()
 		if err != nil {
 			return nil, err
 		}
-		outputs, several = elems, true
+		if kind == kindTuple {
+			if outputs, err = s.elements(); err != nil {
+				return nil, err
+			}
+			several = true
+		}
 	}
 	if !several {
 		outputs = starlark.Tuple{result}

@@ -96,7 +96,10 @@ func (l listParts) Get(k starlark.Value) (starlark.Value, bool, error) {
 
 // SetKey is l[lo:hi:step] = v.
 func (l listParts) SetKey(k, v starlark.Value) error {
-	at := k.(*slice)
+	at, ok := k.(*slice)
+	if !ok { // slice is another name's in the file
+		return lack("assigning to a slice where slice is a name of the file's is not supported in test files")
+	}
 	all, _ := sequence(l.List)
 	start, stop, step, err := sliceBounds(at.start, at.stop, at.step, len(all))
 	if err != nil {
