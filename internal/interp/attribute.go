@@ -168,6 +168,8 @@ func (r *Run) setattr(c *program.Call) (*value, error) {
 		}
 		target.tensor.Grad = v
 		return &value{}, nil
+	case name == "grad":
+		return nil, op.TypeError("assigned grad expected to be a Tensor or None but got grad of type %T", args[0])
 	case name == "requires_grad":
 		return &value{}, r.wantGrad(c, target.tensor, flag(args[0], true))
 	case name == "data" && isVar:

@@ -67,17 +67,13 @@ func (r *Run) addGrad(x *eager.Var, g op.Value, create bool) error {
 		}
 		return r.quietly(call, now.tensor)
 	}
-	err := op.Catch(func() {
-		switch b := r.session.Builder(); {
-		case x.Grad != nil:
-			g = b.Add(now.tensor, g)
-		case create || r.space == nil && !r.gathers():
-		case x.Tensor.IsContiguous() && !gradOf(g).IsContiguous():
-			g = b.Op("contiguous", g)
-		default: // others may have it
-			g = b.Clone(g)
-		}
-	})
+	var err error
+	switch {
+	case x.Grad != nil:
+		err = op.Catch(func() { g = r.session.Builder().Add(now.tensor, g) })
+	case !create && (r.space != nil || r.gathers()):
+		g, err = r.ownGrad(x, g)
+	}
 	if err != nil {
 		return err
 	}
@@ -87,6 +83,24 @@ func (r *Run) addGrad(x *eager.Var, g op.Value, create bool) error {
 	}
 	x.Grad = v
 	return nil
+}
+
+// ownGrad is a gradient that the leaf alone has, since others may have g, and that lies in
+// memory as the leaf does.
+func (r *Run) ownGrad(x *eager.Var, g op.Value) (op.Value, error) {
+	target := "Tensor.clone"
+	if x.Tensor.IsContiguous() && !gradOf(g).IsContiguous() {
+		target = "Tensor.contiguous"
+	}
+	call, err := program.Resolve(r.table, target, []any{g}, nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.session.Execute(call)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
 }
 
 // gathers reports whether a later pass may add to gradients.
