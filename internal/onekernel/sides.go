@@ -245,7 +245,7 @@ func (s *Session) guard(c *Case) string {
 }
 
 // ordinary reports whether a case's arguments lie where PyTorch puts tensors, and new memory holds
-// what was there: what a kernel knows its judge's memory by is not in all of its calls. None of these
+// zeros: what a kernel knows its judge's memory by is not in all of its calls. None of these
 // cases has calls that follow in its memory.
 func (c *Case) ordinary() bool { return c.Index%9 == 3 && !c.again && !c.fenced }
 

@@ -8,7 +8,7 @@ import signal
 import sys
 
 import torch
-from plumb_timing import POISON, perturb
+from plumb_timing import POISON, ZEROS, perturb
 
 PAGE = mmap.PAGESIZE
 KEPT = 4  # regions kept for each argument
@@ -64,12 +64,12 @@ class Room:
     def __init__(self):
         self.regions, self.guard, self.reuse, self.held, self.names = {}, "", False, {}, {}
         self.placed = {}  # the last tensor of each argument
-        self.ordinary = False  # PyTorch's own memory, and new memory as it is
+        self.ordinary = False  # PyTorch's own memory, and new memory as a process has it at first
 
     def prepare(self, guard, reuse, names=(), ordinary=False):
         self.guard, self.reuse, self.held, self.names = guard, reuse, {}, dict(enumerate(names))
         if ordinary != self.ordinary:
-            perturb(0 if ordinary else POISON)
+            perturb(ZEROS if ordinary else POISON)  # what the calls before have left is of the poison
         self.ordinary = ordinary
 
     def spilt(self):

@@ -14,6 +14,7 @@ libc = ctypes.CDLL(None)
 mallopt = getattr(libc, "mallopt", None)  # of glibc
 PERTURB = -6  # M_PERTURB
 POISON = 129  # what MALLOC_PERTURB_ says in a kernel's process: see Environment of internal/onekernel
+ZEROS = 255  # of which malloc fills with the complement
 SCALES = 1021  # of values in calls that nobody looks at
 FLUSHED = 1 << 26  # bytes that are written so that caches hold nothing else
 
