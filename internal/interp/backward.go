@@ -96,7 +96,11 @@ func (r *Run) ownGrad(x *eager.Var, g op.Value) (op.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.session.Execute(call)
+	var out []op.Value
+	err = r.session.Recording(false, func() (err error) {
+		out, err = r.session.Execute(call)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

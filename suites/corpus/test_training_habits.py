@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import os
 import warnings
 
 import pytest
@@ -140,3 +141,28 @@ def test_no_warning():
     with pytest.raises(BaseException):
         with pytest.warns(MyWarning):
             warnings.warn("x")
+
+
+def test_env(monkeypatch):
+    monkeypatch.setenv("MY_FLAG", "3")
+    assert int(os.environ["MY_FLAG"]) == 3 and os.getenv("MY_FLAG") == "3"
+    assert os.environ.get("NOT_THERE", "x") == "x" and "NOT_THERE" not in os.environ
+    os.environ["OTHER"] = "1"
+    assert "OTHER" in os.environ and os.environ.get("OTHER") == "1"
+    assert os.environ.pop("OTHER") == "1" and "OTHER" not in os.environ
+    monkeypatch.delenv("MY_FLAG")
+    assert os.getenv("MY_FLAG") is None
+    try:
+        os.environ["MY_FLAG"]
+    except KeyError:
+        pass
+    else:
+        raise AssertionError
+    x = torch.ones(2)
+    if os.environ.get("USE_RELU", "1") == "1":
+        x = x.relu()
+    assert x.sum() == 2
+
+
+def test_not_set():
+    assert "MY_FLAG" not in os.environ

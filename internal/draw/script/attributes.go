@@ -386,6 +386,9 @@ func attrCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if v == nil && err == nil {
 		err = fmt.Errorf("%s has no attribute %s", article(a[0].Type()), name)
 	}
+	if _, ok := v.(environment); ok {
+		v = environmentOf(t)
+	}
 	return v, err
 }
 

@@ -51,7 +51,7 @@ var pythonAttrs = map[string]bool{
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"accumulate": true, "reduce": true, "outer": true, "join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
 	"__name__": true, "__init__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
-	"pytorch": true, "oneflow": true, "type": true, "name": true,
+	"pytorch": true, "oneflow": true, "type": true, "name": true, "environ": true,
 	"flatten": true, "max": true, "mean": true, "min": true, "ndim": true, "numel": true, "ravel": true, "reshape": true, "shape": true, "size": true, "squeeze": true, "sum": true,
 }
 
@@ -392,7 +392,7 @@ func contains(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		_, found, err := y.Get(x)
 		return starlark.Bool(found), err
 	case environment:
-		_, found, err := y.Get(x)
+		_, found, err := environmentOf(t).Get(x)
 		return starlark.Bool(found), err
 	case *symbol, *attr:
 		return nil, lack("in with a tensor on its right is not supported in test files")

@@ -14,11 +14,11 @@ var switches = map[string]string{
 }
 
 // environmentGet is os.getenv and os.environ.get.
-var environmentGet = builtin("getenv", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+var environmentGet = builtin("getenv", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, fmt.Errorf("getenv takes a name and a default")
 	}
-	v, found, err := environment{}.Get(a[0])
+	v, found, err := environmentOf(t).Get(a[0])
 	switch {
 	case found || err != nil:
 		return v, err
@@ -28,8 +28,14 @@ var environmentGet = builtin("getenv", func(_ *starlark.Thread, a starlark.Tuple
 	return starlark.None, nil
 })
 
-// environment is os.environ.
-type environment struct{}
+// environment is os.environ: what a draw has set, and the switches.
+type environment struct{ d *draw }
+
+// environmentOf is that of a thread, which a file that is being loaded cannot set.
+func environmentOf(t *starlark.Thread) environment {
+	d, _ := t.Local(drawKey).(*draw)
+	return environment{d}
+}
 
 func (environment) String() string        { return "environ" }
 func (environment) Type() string          { return "environ" }
@@ -39,10 +45,18 @@ func (environment) Hash() (uint32, error) { return 0, nil }
 func (environment) AttrNames() []string   { return []string{"get", "pop", "setdefault"} }
 
 // Attr returns get and what reads as it does.
-func (environment) Attr(name string) (starlark.Value, error) {
+func (e environment) Attr(name string) (starlark.Value, error) {
 	switch name {
-	case "get", "pop", "setdefault":
+	case "get", "setdefault":
 		return environmentGet, nil
+	case "pop":
+		return builtin("pop", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			v, err := environmentGet.CallInternal(t, a, nil)
+			if err == nil {
+				err = environmentOf(t).SetKey(a[0], starlark.None)
+			}
+			return v, err
+		}), nil
 	case "update":
 		return ignoredCall(name), nil
 	}
@@ -50,17 +64,42 @@ func (environment) Attr(name string) (starlark.Value, error) {
 }
 
 // Get is os.environ[k].
-func (environment) Get(k starlark.Value) (starlark.Value, bool, error) {
+func (e environment) Get(k starlark.Value) (starlark.Value, bool, error) {
 	name, ok := starlark.AsString(k)
 	if !ok {
 		return nil, false, fmt.Errorf("str expected, not %s", k.Type())
+	}
+	if e.d != nil {
+		if v, set := e.d.environ[name]; set {
+			return v, v != starlark.None, nil
+		}
 	}
 	v, ok := switches[name]
 	return starlark.String(v), ok, nil
 }
 
-// SetKey has no effect.
-func (environment) SetKey(_, _ starlark.Value) error { return nil }
+// SetKey is os.environ[k] = v; None for what is no more there. Outside of tests it has no effect.
+func (e environment) SetKey(k, v starlark.Value) error {
+	if e.d == nil {
+		return nil
+	}
+	if e.d.environ == nil {
+		e.d.environ = map[string]starlark.Value{}
+	}
+	e.d.environ[str(k)] = v
+	return nil
+}
+
+// setEnvironment is monkeypatch.setenv, and delenv without a value.
+func setEnvironment(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	switch len(args) {
+	case 1:
+		return starlark.None, environmentOf(t).SetKey(args[0], starlark.None)
+	case 2:
+		return starlark.None, environmentOf(t).SetKey(args[0], starlark.String(str(args[1])))
+	}
+	return nil, fmt.Errorf("setenv takes a name and a value")
+}
 
 // osPath is os.path, of which test files have what computes with names alone.
 var osPath = &library{name: "os.path", names: starlark.StringDict{

@@ -13,7 +13,7 @@ func ownFixtures() fixtures {
 	all := fixtures{}
 	for name, names := range map[string]starlark.StringDict{
 		"monkeypatch": {
-			"setenv": ignoredCall("setenv"), "delenv": ignoredCall("delenv"), "chdir": ignoredCall("chdir"), "syspath_prepend": ignoredCall("syspath_prepend"), "undo": ignoredCall("undo"),
+			"setenv": starlark.NewBuiltin("setenv", setEnvironment), "delenv": starlark.NewBuiltin("delenv", setEnvironment), "chdir": ignoredCall("chdir"), "syspath_prepend": ignoredCall("syspath_prepend"), "undo": ignoredCall("undo"),
 			"setattr": builtin("monkeypatch.setattr", patchAttr),
 		},
 		"caplog": {"at_level": starlark.NewBuiltin("caplog.at_level", subTest), "set_level": ignoredCall("set_level"), "clear": ignoredCall("clear")},
