@@ -72,6 +72,16 @@ def test_int_enum():
     assert Flag.A.value == 1 and Flag.B != Flag.A and Flag.A != 1
 
 
+class Other:
+    pass
+
+
+def test_members_are_of_their_classes():
+    assert isinstance(Flag.A, Flag) and isinstance(Flag.A, enum.Enum) and isinstance(Axis.COL, Enum) and isinstance(Axis.COL, IntEnum)
+    assert not isinstance(Flag.A, Other) and not isinstance(Flag.A, (int, str)) and not isinstance(Reduction.MEAN, Other)
+    assert isinstance(Level.LOW, int) and not isinstance(Level.LOW, str)
+
+
 CASES = [[{"a": torch.tensor([1.0, 2.0])}, torch.ones(2)], [{"a": torch.zeros(3)}, torch.ones(3)]]
 
 

@@ -247,3 +247,25 @@ def test_attention_has_two_outputs():
     y, w = m(q, q, q)
     y.sum().backward()
     assert len(seen) == 1 and len(seen[0]) == 2
+
+
+def test_arguments_by_name():
+    x = torch.randn(3, requires_grad=True)
+    y = x * 2
+    seen = []
+    y.register_hook(seen.append)
+    y.backward(gradient=torch.full((3,), 3.0), retain_graph=True)
+    torch.autograd.backward(tensors=y, grad_tensors=torch.ones(3), retain_graph=True)
+    torch.autograd.grad(outputs=y, inputs=x, grad_outputs=torch.full((3,), 5.0))
+    assert [g[0].item() for g in seen] == [3.0, 1.0, 5.0]
+
+
+def test_one_pass_of_several_outputs():
+    x = torch.randn(3, requires_grad=True)
+    h = x * 2
+    seen = []
+    h.register_hook(lambda g: seen.append(g))
+    h.register_hook(lambda g: g * 10)
+    torch.autograd.backward([h.sum(), (h * 3).sum()])
+    assert len(seen) == 1 and torch.equal(seen[0], torch.full((3,), 4.0))
+    assert torch.allclose(x.grad, torch.full((3,), 80.0))

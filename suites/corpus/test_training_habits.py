@@ -150,6 +150,9 @@ def test_env(monkeypatch):
     os.environ["OTHER"] = "1"
     assert "OTHER" in os.environ and os.environ.get("OTHER") == "1"
     assert os.environ.pop("OTHER") == "1" and "OTHER" not in os.environ
+    assert os.environ.setdefault("THIRD", "3") == "3" and os.environ["THIRD"] == "3" and os.environ.setdefault("THIRD", "4") == "3"
+    os.environ.update({"FOURTH": "4"})
+    assert os.environ["FOURTH"] == "4"
     monkeypatch.delenv("MY_FLAG")
     assert os.getenv("MY_FLAG") is None
     try:
@@ -162,6 +165,19 @@ def test_env(monkeypatch):
     if os.environ.get("USE_RELU", "1") == "1":
         x = x.relu()
     assert x.sum() == 2
+
+
+def test_recording_ends_with_its_block():
+    try:
+        with warnings.catch_warnings(record=True) as outer:
+            warnings.warn("first")
+            raise ValueError("out")
+    except ValueError:
+        pass
+    with warnings.catch_warnings(record=True) as inner:
+        warnings.simplefilter("always")
+        warnings.warn("second")
+    assert len(inner) == 1 and len(outer) <= 1
 
 
 def test_not_set():

@@ -100,10 +100,11 @@ func isInstance(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	types := []starlark.Value{a[1]}
 	o, isObject := a[0].(*object)
+	isMember := false
 	if isObject {
-		if kind, ok := o.class.inherited.(enumClass); ok {
-			names = append(names, kind.of)
-		}
+		var kind enumClass
+		kind, isMember = o.class.inherited.(enumClass)
+		names = append(names, kind.of)
 	}
 	if ts, ok := a[1].(starlark.Tuple); ok {
 		types = ts
@@ -112,7 +113,10 @@ func isInstance(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		if c, ok := ourClass(t).(*class); ok && isObject && slices.Contains(o.class.order, c) {
 			return starlark.True, nil
 		}
-		if slices.Contains(names, className(t)) {
+		if name := className(t); name != "" && slices.Contains(names, name) {
+			return starlark.True, nil
+		}
+		if base, ok := t.(foreign); ok && isObject && (o.class.base == starlark.Value(base) || isMember && base == "enum.Enum") {
 			return starlark.True, nil
 		}
 	}

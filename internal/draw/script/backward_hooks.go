@@ -260,21 +260,27 @@ type givenGradient struct {
 	gains  *symbol
 }
 
-// hookedCalls are the parameters of what begins a backward pass.
-var hookedCalls = map[string][]string{
-	"Tensor.backward":         {"outputs", "grad_outputs", "retain_graph", "create_graph", "inputs"},
-	"torch.autograd.backward": {"outputs", "grad_outputs", "retain_graph", "create_graph", "grad_variables", "inputs"},
-	"torch.autograd.grad":     {"outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused", "is_grads_batched", "materialize_grads"},
+// hookedCall are the parameters of what begins a backward pass, and which of them has the
+// gradients that the outputs, which come first, begin with.
+type hookedCall struct {
+	params []string
+	starts string
+}
+
+var hookedCalls = map[string]hookedCall{
+	"Tensor.backward":         {[]string{"self", "gradient", "retain_graph", "create_graph", "inputs"}, "gradient"},
+	"torch.autograd.backward": {[]string{"tensors", "grad_tensors", "retain_graph", "create_graph", "grad_variables", "inputs"}, "grad_tensors"},
+	"torch.autograd.grad":     {[]string{"outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused", "is_grads_batched", "materialize_grads"}, "grad_outputs"},
 }
 
 // callHooked is a call that begins a backward pass, with the hooks that it
 // reaches; nil for other calls, and where there is no hook.
 func (d *draw) callHooked(target string, recv *symbol, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	params := hookedCalls[target]
-	if params == nil || len(d.backward) == 0 || d.passing {
+	of, begins := hookedCalls[target]
+	if !begins || !d.hooked() {
 		return nil, nil
 	}
-	a := arguments{target, params, make([]starlark.Value, len(params))}
+	a := arguments{target, of.params, make([]starlark.Value, len(of.params))}
 	all := args
 	if recv != nil {
 		all = append(starlark.Tuple{recv}, args...)
@@ -283,14 +289,17 @@ func (d *draw) callHooked(target string, recv *symbol, args starlark.Tuple, kwar
 		return nil, err
 	}
 	p := &pass{d: d, leaves: target != "torch.autograd.grad"}
-	outputs, err := d.tensors(a.get("outputs"))
+	if a.values[0] == nil {
+		return nil, fmt.Errorf("%s needs the argument '%s'", target, of.params[0])
+	}
+	outputs, err := d.tensors(a.values[0])
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range outputs.all {
 		p.outputs = append(p.outputs, s)
 	}
-	p.weights = startsOf(a.get("grad_outputs"), len(p.outputs))
+	p.weights = startsOf(a.get(of.starts), len(p.outputs))
 	if v := a.get("create_graph"); v != nil {
 		p.create = bool(v.Truth())
 	}
@@ -303,7 +312,7 @@ func (d *draw) callHooked(target string, recv *symbol, args starlark.Tuple, kwar
 		d.backward = slices.DeleteFunc(d.backward, func(h *backwardHook) bool { return !h.kept && slices.Contains(reached, h) })
 	}
 	if target == "torch.autograd.grad" && p.extra > 0 {
-		a.values[0], a.values[2] = starlark.NewList(p.outputs), starlark.NewList(p.weights)
+		a.values[0], a.values[slices.Index(of.params, of.starts)] = starlark.NewList(p.outputs), starlark.NewList(p.weights)
 		return d.call(target, nil, nil, a.named())
 	}
 	for i := len(p.outputs) - p.extra; i < len(p.outputs); i++ {
@@ -323,6 +332,9 @@ func (d *draw) callHooked(target string, recv *symbol, args starlark.Tuple, kwar
 	}
 	return v, err
 }
+
+// hooked reports whether passes that begin now call hooks.
+func (d *draw) hooked() bool { return len(d.backward) > 0 && !d.passing }
 
 // withoutHooks has the passes that begin until it is undone call no hooks.
 func (d *draw) withoutHooks() (undo func()) {

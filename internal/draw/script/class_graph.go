@@ -281,7 +281,7 @@ func (g *graphState) update() error {
 		}
 	}
 	for _, s := range g.schedules {
-		if err := s.step(nil, nil); err != nil {
+		if err := s.step(nil); err != nil {
 			return err
 		}
 	}

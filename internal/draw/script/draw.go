@@ -111,7 +111,6 @@ type draw struct {
 	data    dataStream   // of what the test draws for both sides
 	same    []sameInput
 	files   map[string]*savedFile
-	warned  []*starlark.List          // what the blocks around record of warnings
 	environ map[string]starlark.Value // what the test has set in os.environ
 	// backward are the hooks of backward passes, passing says that one runs them.
 	backward []*backwardHook

@@ -42,15 +42,23 @@ func (environment) Type() string          { return "environ" }
 func (environment) Freeze()               {}
 func (environment) Truth() starlark.Bool  { return true }
 func (environment) Hash() (uint32, error) { return 0, nil }
-func (environment) AttrNames() []string   { return []string{"get", "pop", "setdefault"} }
+func (environment) AttrNames() []string   { return []string{"get", "pop", "setdefault", "update"} }
 
-// Attr returns get and what reads as it does.
-func (e environment) Attr(name string) (starlark.Value, error) {
+// Attr returns a method.
+func (environment) Attr(name string) (starlark.Value, error) {
 	switch name {
-	case "get", "setdefault":
+	case "get":
 		return environmentGet, nil
+	case "setdefault":
+		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			v, err := environmentGet.CallInternal(t, a, nil)
+			if err == nil && v != starlark.None {
+				err = environmentOf(t).SetKey(a[0], v)
+			}
+			return v, err
+		}), nil
 	case "pop":
-		return builtin("pop", func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 			v, err := environmentGet.CallInternal(t, a, nil)
 			if err == nil {
 				err = environmentOf(t).SetKey(a[0], starlark.None)
@@ -58,7 +66,18 @@ func (e environment) Attr(name string) (starlark.Value, error) {
 			return v, err
 		}), nil
 	case "update":
-		return ignoredCall(name), nil
+		return ofOne(name, func(t *starlark.Thread, with starlark.Value) (starlark.Value, error) {
+			dict, ok := with.(*starlark.Dict)
+			if !ok {
+				return nil, fmt.Errorf("update takes a dict, not %s", article(with.Type()))
+			}
+			for _, item := range dict.Items() {
+				if err := environmentOf(t).SetKey(item[0], item[1]); err != nil {
+					return nil, err
+				}
+			}
+			return starlark.None, nil
+		}), nil
 	}
 	return nil, nil
 }

@@ -41,6 +41,11 @@ func (p path) fromTorchPrelude(t *starlark.Thread, args starlark.Tuple, kwargs [
 	if c, ok := torchCalls[p]; ok && c.some != nil && (len(args) == 0 || !c.some(args[0])) {
 		return nil, nil
 	}
+	if _, begins := hookedCalls[string(p)]; begins { // of several tensors: one pass, whose hooks run once
+		if d, ok := t.Local(drawKey).(*draw); ok && d.hooked() {
+			return nil, nil
+		}
+	}
 	fn := p.inPrelude()
 	if fn == nil {
 		if strings.HasPrefix(string(p), "torch.distributions.") {

@@ -446,10 +446,8 @@ func publicName(d *op.Def) string {
 type schedule struct {
 	name string
 	o    *optimizer
-	s    interface{ LastLR() []float64 } // one of the two that follow; nil the other
-	// follows steps by itself, plateau by what it is told of.
-	follows *optim.Scheduler
-	plateau *optim.ReduceLROnPlateau
+	s    interface{ LastLR() []float64 }
+	next func(given *float64) error // a step by what it is given, which may be nothing
 }
 
 func (s *schedule) String() string        { return s.name }
@@ -496,14 +494,25 @@ func newSchedule(t *starlark.Thread, name string, args starlark.Tuple, kwargs []
 		if err != nil {
 			return nil, err
 		}
-		s.s, s.plateau = p, p
+		s.s, s.next = p, func(metric *float64) error {
+			if metric == nil {
+				return fmt.Errorf("ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics'")
+			}
+			p.Step(*metric)
+			return nil
+		}
 		return s, o.publish()
 	}
-	follows, err := def.New(o.o, given, options...)
+	by, err := def.New(o.o, given, options...)
 	if err != nil {
 		return nil, err
 	}
-	s.s, s.follows = follows, follows
+	s.s, s.next = by, func(epoch *float64) error {
+		if epoch != nil {
+			return lack("%s.step of an epoch is not supported in test files", name)
+		}
+		return by.Step()
+	}
 	return s, o.publish()
 }
 
@@ -585,11 +594,21 @@ func (d *draw) ofEpoch(fn starlark.Callable) func(int) float64 {
 func (s *schedule) Attr(name string) (starlark.Value, error) {
 	switch name {
 	case "step":
-		return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			for _, kw := range kwargs {
-				args = append(args, kw[1])
+		first := "epoch"
+		if s.name == "ReduceLROnPlateau" {
+			first = "metrics"
+		}
+		return declare(name, []string{first}, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
+			given := a.get(first)
+			if given == nil || given == starlark.None {
+				return starlark.None, s.step(nil)
 			}
-			return starlark.None, s.step(t, args)
+			v, err := toFloat(t, starlark.Tuple{given})
+			if err != nil {
+				return nil, err
+			}
+			f := float64(v.(starlark.Float))
+			return starlark.None, s.step(&f)
 		}), nil
 	case "get_last_lr":
 		return builtin(name, func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
@@ -603,18 +622,9 @@ func (s *schedule) Attr(name string) (starlark.Value, error) {
 	return nil, lack("%s of a schedule is not supported in test files", name)
 }
 
-func (s *schedule) step(t *starlark.Thread, args starlark.Tuple) error {
+func (s *schedule) step(given *float64) error {
 	s.o.adopt()
-	if s.plateau != nil {
-		if len(args) == 0 {
-			return fmt.Errorf("ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics'")
-		}
-		metric, err := toFloat(t, args[:1])
-		if err != nil {
-			return err
-		}
-		s.plateau.Step(float64(metric.(starlark.Float)))
-	} else if err := s.follows.Step(); err != nil {
+	if err := s.next(given); err != nil {
 		return err
 	}
 	return s.o.publish()

@@ -22,6 +22,7 @@ type manager struct {
 	passes starlark.Tuple // the exceptions with which the block may end; nil for others
 	// enter and exit are what the context does itself; nil for nothing.
 	enter, exit func(t *starlark.Thread) (starlark.Value, error)
+	warned      *starlark.List // the warnings that it records; nil where it records none
 }
 
 // expectation is what an assertRaises waits for.

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"go.starlark.net/starlark"
 )
@@ -24,7 +25,11 @@ func warn(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs [
 		return nil, err
 	}
 	d, ok := t.Local(drawKey).(*draw)
-	if !ok || len(d.warned) == 0 {
+	if !ok {
+		return starlark.None, nil
+	}
+	told := d.recorded()
+	if told == nil {
 		return starlark.None, nil
 	}
 	message, category := a.get("message"), a.get("category")
@@ -42,8 +47,19 @@ func warn(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs [
 			return nil, err
 		}
 	}
-	told := &library{name: "WarningMessage", names: starlark.StringDict{"message": message, "category": category}}
-	return starlark.None, d.warned[len(d.warned)-1].Append(told)
+	return starlark.None, told.Append(&library{name: "WarningMessage", names: starlark.StringDict{"message": message, "category": category}})
+}
+
+// recorded is what the innermost block that records warnings has of them; nil for no such block.
+func (d *draw) recorded() *starlark.List {
+	for _, b := range slices.Backward(d.blocks) {
+		for _, c := range slices.Backward(b.contexts) {
+			if c.warned != nil {
+				return c.warned
+			}
+		}
+	}
+	return nil
 }
 
 // catchWarnings is warnings.catch_warnings.
@@ -56,32 +72,28 @@ func catchWarnings(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 }
 
 // recording is a context in which warnings are recorded; of what it has at its
-// end, check decides.
+// end, and of how many calls the block made, check decides.
 func recording(check func(t *starlark.Thread, told []starlark.Value, calls int) error) *manager {
-	list := starlark.NewList(nil)
+	m := &manager{warned: starlark.NewList(nil)}
 	first := 0
-	return &manager{
-		enter: func(t *starlark.Thread) (starlark.Value, error) {
+	m.enter = func(t *starlark.Thread) (starlark.Value, error) {
+		d, err := drawOf(t, "recording warnings")
+		if err == nil {
+			first = len(d.prog.Calls)
+		}
+		return m.warned, err
+	}
+	if check != nil {
+		m.exit = func(t *starlark.Thread) (starlark.Value, error) {
 			d, err := drawOf(t, "recording warnings")
-			if err != nil {
-				return nil, err
-			}
-			d.warned, first = append(d.warned, list), len(d.prog.Calls)
-			return list, nil
-		},
-		exit: func(t *starlark.Thread) (starlark.Value, error) {
-			d, err := drawOf(t, "recording warnings")
-			if err != nil {
-				return nil, err
-			}
-			d.warned = d.warned[:len(d.warned)-1]
-			told, _ := sequence(list)
-			if check != nil {
+			if err == nil {
+				told, _ := sequence(m.warned)
 				err = check(t, told, len(d.prog.Calls)-first)
 			}
 			return starlark.None, err
-		},
+		}
 	}
+	return m
 }
 
 // expectWarning is pytest.warns, assertWarns and assertWarnsRegex.
