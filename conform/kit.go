@@ -2,6 +2,7 @@ package conform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -98,6 +99,10 @@ func (k *Kit) asOne(e *baseline.Entry, variant string) baseline.Asking {
 	switch {
 	case c == nil || !diopi.One(c):
 		return nil
+	case variant == "csr":
+		return func(*baseline.Entry, *program.Program, *backend.Outcome) (*backend.Function, *backend.Outcome, error) {
+			return nil, nil, errors.New("the case itself has its matrices in this layout")
+		}
 	case variant != "":
 		return func(*baseline.Entry, *program.Program, *backend.Outcome) (*backend.Function, *backend.Outcome, error) {
 			return nil, nil, fmt.Errorf("the interface has no %s form of this function", variant)

@@ -146,6 +146,31 @@ func TestLibraryIsAskedByTheCasesName(t *testing.T) {
 	}
 }
 
+// TestLibrariesHaveRareForms: gradients of pools and dropout, what a library makes for
+// itself, sparse matrices, and functions that are called one after the other.
+func TestLibrariesHaveRareForms(t *testing.T) {
+	lib := toyLibrary(t)
+	config := save(t, "c.py", `diopi_configs = {
+    'flash': dict(name=['customized_flash_attention'], interface=['CustomizedTest'], saved_args=dict(out=0), para=dict(p_dropout=[0, 0], is_causal=[True, False], softmax_scale=[None, 0.25], window_size_left=[-1, -1], window_size_right=[-1, -1], head_num=[2, 2], input_layout=['BSND', 'BSND']), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['q'], shape=((2, 3, 2, 4), (1, 4, 2, 4)), requires_grad=[True]), dict(ins=['k', 'v'], shape=((2, 5, 2, 4), (1, 4, 2, 4)), requires_grad=[True])])),
+    'spmm': dict(name=['spmm'], interface=['CustomizedTest'], sparse_format='csr', dtype=[np.float32, np.float64], tensor_para=dict(args=[dict(ins=['input'], shape=((5, 6),), sparse=[True]), dict(ins=['mat2'], shape=((6, 3),))])),
+    'pool': dict(name=['pool1d'], interface=['CustomizedTest'], para=dict(mode=['avg', 'max'], kernel_size=[3, 2], stride=[2, None], count_include_pad=[False, False], adaptive=[False, False]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3, 9), (3, 8)), requires_grad=[True])])),
+    'dropout': dict(name=['dropout'], interface=['torch.nn.functional'], no_output_ref=True, para=dict(p=[0.3, 0], training=[True, True]), dtype=[np.float32], tensor_para=dict(args=[dict(ins=['input'], shape=((40, 50), (3, 4)), requires_grad=[True])])),
+    'embedding': dict(name=['embedding'], interface=['torch.nn.functional'], para=dict(max_norm=[1.0, 2.5]), tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3), (4,)), dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=0, high=5)), dict(ins=['weight'], shape=((5, 4), (5, 4)), dtype=[np.float32])])),
+}`)
+	base := filepath.Join(t.TempDir(), "base")
+	if out, _, err := conformed(t, "gen", config, "--out", base, "--reference", "native"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for fault, finds := range map[string]int{"": 0, "ascend-mask": 2, "ascend-grad": 2, "spmm": 2, "pool-grad": 1, "mask": 1, "renorm": 2} {
+		t.Setenv("FAULT", fault)
+		out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--json")
+		aligned, misaligned := strings.Count(out, `"verdict":"aligned"`), strings.Count(out, `"verdict":"misaligned"`)
+		if aligned != 16-finds || misaligned != finds || strings.Contains(out, `"no_gradients"`) {
+			t.Errorf("%s: %v: %d aligned, %d misaligned, want %d\n%s", fault, err, aligned, misaligned, finds, out)
+		}
+	}
+}
+
 // TestHangingLibraryInC ends a call that does not return.
 func TestHangingLibraryInC(t *testing.T) {
 	lib := toyLibrary(t)

@@ -77,6 +77,9 @@ func (b *Backend) steps(ops *op.Table, gradient bool) (*op.Table, error) {
 		if entries == nil || d.Compose != nil && slices.Contains(table.host, d.ID()) && !slices.ContainsFunc(entries, b.has) {
 			continue
 		}
+		if own := d.Itself; own != nil { // a function is asked for what is its input, too
+			d.Itself = func(a op.Args) bool { return b.changes && own(a) }
+		}
 		differentiates := table.backward[d.ID()] != nil
 		switch {
 		case d.Compose != nil && !(gradient && !differentiates && d.Differentiable()):
@@ -117,8 +120,8 @@ func (b *Backend) CPUTime() time.Duration { return b.child.CPUTime() }
 // Run runs one program. Where there is no function of a gradient, it is run without
 // one: the outcome tells why.
 func (b *Backend) Run(ctx context.Context, job *backend.Job) (*backend.Outcome, error) {
-	if isWhole(job.Program) {
-		return b.runWhole(ctx, job), ctx.Err()
+	if call := wholeOf(job.Program); call != nil {
+		return b.runWhole(ctx, call, job), ctx.Err()
 	}
 	out := &backend.Outcome{Status: backend.Unsupported, Message: "the interface has no gradients of the second order"}
 	if job.Program.Second.Dist == "" {
@@ -286,23 +289,48 @@ func (b *Backend) gradient(g *op.Grad) error {
 func (b *Backend) ask(id string, entries []entry, bind *binding) ([]*tensor.Tensor, error) {
 	var reasons, lacking []string
 	for i := range entries {
-		p, err := bind.call(&entries[i])
-		var got []*tensor.Tensor
-		into := &reasons
-		if err == nil {
-			into = &lacking
-			got, err = b.call(p, bind)
-		}
+		got, called, err := b.follow(&entries[i], bind)
 		var lack *gap
-		if !errors.As(err, &lack) {
+		switch {
+		case !errors.As(err, &lack):
 			return got, err
+		case called:
+			lacking = append(lacking, lack.reason)
+		default:
+			reasons = append(reasons, lack.reason)
 		}
-		*into = append(*into, lack.reason)
 	}
 	if lacking != nil {
 		reasons = lacking
 	}
 	return nil, gapf("%s: %s", id, strings.Join(reasons, "; "))
+}
+
+// follow has the library run the functions of an entry one after the other. An error that
+// is a gap says why the entry does not serve or, where it was called, what the library lacks.
+func (b *Backend) follow(e *entry, bind *binding) (got []*tensor.Tensor, called bool, err error) {
+	if e.before != nil {
+		defer func(was []*tensor.Tensor) { bind.saved = was }(bind.saved)
+		bind.saved = nil
+		if err := bind.serves(e); err != nil {
+			return nil, false, err
+		}
+		p, err := bind.step(e.before)
+		if err != nil {
+			return nil, false, err
+		}
+		got, err := b.call(p, bind)
+		if err != nil {
+			return nil, true, err
+		}
+		bind.keep(got)
+	}
+	p, err := bind.call(e)
+	if err != nil {
+		return nil, false, err
+	}
+	got, err = b.call(p, bind)
+	return got, true, err
 }
 
 // call has the library run a function.

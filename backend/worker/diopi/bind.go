@@ -3,7 +3,6 @@ package diopi
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -50,6 +49,11 @@ func (b *binding) call(e *entry) (*program.Program, error) {
 	if err := b.serves(e); err != nil {
 		return nil, err
 	}
+	return b.step(e)
+}
+
+// step is the call of one function of an entry.
+func (b *binding) step(e *entry) (*program.Program, error) {
 	b.tensors, b.writes = nil, nil
 	c := program.Call{Result: "y", Target: e.function}
 	for i, text := range e.args {
@@ -64,6 +68,18 @@ func (b *binding) call(e *entry) (*program.Program, error) {
 		p.Inputs = append(p.Inputs, program.Input{Name: inputName(i), DType: t.DType(), Shape: t.Shape()})
 	}
 	return p, nil
+}
+
+// keep has the next function of the entry see what one before it wrote.
+func (b *binding) keep(got []*tensor.Tensor) {
+	for i, w := range b.writes {
+		switch {
+		case w.saved:
+			b.saved = append(b.saved, got[i])
+		case w.param != "":
+			tensorOf(b.args.Value(op.TensorArg(w.param))).CopyFrom(got[i])
+		}
+	}
 }
 
 // last is the last of the operator's results that the call writes.
@@ -147,8 +163,11 @@ func (b *binding) argument(text string, kind byte) (any, error) {
 	case kind == 't' && (name == "grad" || name == "result"):
 		b.writes = append(b.writes, write{result: -1})
 		return b.earlier(name)
-	case name == "grad" || name == "grad1" || name == "result" || name == "result1" || name == "saved0" || name == "saved1":
+	case name == "grad" || name == "grad1" || name == "result" || name == "result1" || strings.HasPrefix(name, "saved"):
 		return b.earlier(name)
+	case text == "+new":
+		b.writes = append(b.writes, write{result: -1, saved: true})
+		return program.Tuple{"new"}, nil
 	case strings.HasPrefix(text, "+"):
 		return b.beside(text[1:])
 	}
@@ -202,7 +221,10 @@ func (b *binding) earlier(name string) (any, error) {
 	case strings.HasPrefix(name, "result") && number(name, "result") < len(b.results):
 		return b.read(b.results[number(name, "result")]), nil
 	case strings.HasPrefix(name, "saved") && number(name, "saved") < len(b.saved):
-		return b.read(b.saved[number(name, "saved")]), nil
+		if t := b.saved[number(name, "saved")]; t != nil {
+			return b.read(t), nil
+		}
+		return nil, nil
 	}
 	return nil, gapf("no %s is known", name)
 }
@@ -260,44 +282,6 @@ func (b *binding) beside(what string) (any, error) {
 	return room(dt, shape), nil
 }
 
-// softmaxes is the shape of what attention says of its rows: batch, head, place. Sequences
-// that lie one behind the other are the batch, the longest has the places.
-func (b *binding) softmaxes() []int {
-	q := b.shape("q")
-	if len(q) == 4 {
-		return []int{q[0], q[2], q[1]}
-	}
-	longest := 0
-	for _, name := range []string{"max_seqlen_q", "max_seqlen"} {
-		if n, ok := b.value(name).(int); ok {
-			longest = n
-		}
-	}
-	for _, name := range []string{"cu_seqlens_q", "cu_seqlens"} {
-		if ends, err := b.ends(name); err == nil && ends != nil && len(q) == 3 {
-			return []int{max(0, ends.Len()-1), q[1], longest}
-		}
-	}
-	return nil
-}
-
-// ends are integers as a tensor of int32; nil where there are none.
-func (b *binding) ends(name string) (*tensor.Tensor, error) {
-	switch v := b.value(name).(type) {
-	case nil:
-		return nil, nil
-	case op.Value:
-		return tensorOf(v).Convert(tensor.I32), nil
-	case []int:
-		t := tensor.New(tensor.I32, len(v))
-		for i, n := range v {
-			t.Set(i, complex(float64(n), 0))
-		}
-		return t, nil
-	}
-	return nil, gapf("%s is no list of integers", name)
-}
-
 // read is a tensor that the call reads. One that repeats elements is written out.
 func (b *binding) read(v op.Value) any {
 	t := tensorOf(v)
@@ -324,7 +308,7 @@ func (b *binding) given(text string, kind byte) (any, error) {
 		if v, err := b.param(name); err != nil || v != nil && !isEmpty(v) {
 			return b.convert(name, v, kind, err)
 		}
-		text = or
+		return b.given(or, kind)
 	}
 	switch {
 	case strings.HasPrefix(text, "'"):
@@ -387,6 +371,13 @@ func (b *binding) derived(word, of string) (any, error) {
 			return nil, err
 		}
 		return b.read(t), nil
+	case "beyond":
+		if t := b.beyond(of); t != nil {
+			return b.read(t), nil
+		}
+		return nil, nil
+	case "kept":
+		return b.kept(of)
 	case "windows":
 		return b.windows(of), nil
 	case "like":
@@ -428,6 +419,25 @@ func (b *binding) derived(word, of string) (any, error) {
 		return int64(dims[len(dims)-1] + 1), nil
 	}
 	return nil, fmt.Errorf("diopi: %s is no word of the table", word)
+}
+
+// kept is what dropout multiplies elements by, of the mask that it wrote.
+func (b *binding) kept(mask string) (any, error) {
+	n := number(mask, "saved")
+	if n >= len(b.saved) || b.saved[n] == nil || len(b.cot) == 0 {
+		return nil, gapf("no %s is known", mask)
+	}
+	p, factor := b.args.Float("p"), tensor.New(tensorOf(b.cot[0]).DType(), b.saved[n].Shape()...)
+	drops := b.args.Bool("training") && p > 0
+	for i := range factor.Len() {
+		switch {
+		case !drops:
+			factor.Set(i, 1)
+		case b.saved[n].Int(i) != 0:
+			factor.Set(i, complex(1/(1-p), 0))
+		}
+	}
+	return b.read(factor), nil
 }
 
 // windows is a number of a pooling for each of its dimensions, that of PyTorch where the
@@ -476,22 +486,6 @@ func (b *binding) row(name string) int64 {
 
 // fourSizes are the words for a tensor's first four sizes.
 var fourSizes = []string{"rows", "planes", "high", "wide"}
-
-// scale is a number, or what attention scales by where it is None or 0.
-func (b *binding) scale(name string) float64 {
-	switch v := b.value(name).(type) {
-	case int:
-		if v != 0 {
-			return float64(v)
-		}
-	case float64:
-		if v != 0 {
-			return v
-		}
-	}
-	q := append([]int{1}, b.shape("q")...)
-	return 1 / math.Sqrt(float64(q[len(q)-1]))
-}
 
 // dim is the argument dim, counted from the first one on.
 func (b *binding) dim(rank int) int {
@@ -575,7 +569,10 @@ func (b *binding) form(name string, v any, kind byte) (any, error) {
 	switch kind {
 	case 't', 'c':
 		x, ok := v.(op.Value)
-		if !ok {
+		switch rows, isSparse := v.(*csr); {
+		case isSparse && kind == 'c':
+			return b.sparse(rows), nil
+		case !ok:
 			return nil, onlyNil(v)
 		}
 		if kind == 't' {

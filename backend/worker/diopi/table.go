@@ -18,6 +18,7 @@ type entry struct {
 	told     []string          // the operator's parameters that the results tell
 	when     map[string]string // texts of arguments with which alone it serves
 	optional bool              // a gradient that the operator's own rule computes where there is no such function
+	before   *entry            // what is called before it
 }
 
 // kinds of the function's parameters.
@@ -75,15 +76,31 @@ func parseTable(text string) (*mapping, error) {
 func parseEntry(text string) (entry, error) {
 	text, when, _ := strings.Cut(text, " if ")
 	text, told, _ := strings.Cut(text, " | ")
-	name, args, ok := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-	if !ok {
-		return entry{}, fmt.Errorf("want FUNCTION(ARGUMENT, …)")
+	first, last, both := strings.Cut(text, " then ")
+	if !both {
+		last = first
 	}
-	e := entry{function: name, args: strings.Split(args, ", "), told: strings.Fields(told), when: map[string]string{}}
+	e, err := parseCall(last)
+	if err == nil && both {
+		var before entry
+		before, err = parseCall(first)
+		e.before = &before
+	}
+	e.told, e.when = strings.Fields(told), map[string]string{}
 	for _, w := range strings.Fields(when) {
 		k, v, _ := strings.Cut(w, "=")
 		e.when[k] = v
 	}
+	return e, err
+}
+
+// parseCall reads FUNCTION(ARGUMENT, …).
+func parseCall(text string) (entry, error) {
+	name, args, ok := strings.Cut(strings.TrimSuffix(text, ")"), "(")
+	if !ok {
+		return entry{}, fmt.Errorf("want FUNCTION(ARGUMENT, …)")
+	}
+	e := entry{function: name, args: strings.Split(args, ", ")}
 	ks, known := kinds[name]
 	if !known {
 		return e, fmt.Errorf("the interface has no %s", name)
@@ -102,8 +119,11 @@ func (e *entry) mentions(param string) bool {
 
 // words are those of the entry, the names of parameters among them.
 func (e *entry) words() []string {
-	words := slices.Clone(e.told)
-	for _, a := range e.args {
+	words, args := slices.Clone(e.told), e.args
+	if e.before != nil {
+		args = slices.Concat(args, e.before.args)
+	}
+	for _, a := range args {
 		words = append(words, strings.FieldsFunc(a, func(r rune) bool { return strings.ContainsRune(" #()", r) })...)
 	}
 	return words

@@ -62,7 +62,7 @@ func TestWholesHaveTheirResults(t *testing.T) {
 }
 
 // word is what the table asks of an argument.
-var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|parts|extent|tensor|like|positions|implicit|placed|places)\((\w+)\)$`)
+var word = regexp.MustCompile(`^(?:sizes|spatial|rows?|fitted|parts|extent|tensor|like|positions|implicit|placed|places|kept)\((\w+)\)$`)
 
 // named are the parameters that an entry names.
 func named(e entry, literal *regexp.Regexp) []string {
@@ -72,7 +72,11 @@ func named(e entry, literal *regexp.Regexp) []string {
 			names = append(names, k)
 		}
 	}
-	for _, a := range e.args {
+	args := e.args
+	if e.before != nil {
+		args = slices.Concat(args, e.before.args)
+	}
+	for _, a := range args {
 		for part := range strings.SplitSeq(a, " or ") {
 			part = strings.TrimPrefix(word.ReplaceAllString(part, "$1"), "grad.")
 			if !literal.MatchString(part) {

@@ -47,16 +47,24 @@ const (
 	wanted     = "grad_inputs"
 )
 
-// isWhole reports whether a program is a case that is asked for as one function.
-func isWhole(p *program.Program) bool {
-	return len(p.Calls) == 1 && slices.ContainsFunc(p.Calls[0].Kwargs, func(kw program.Kwarg) bool { return kw.Name == outputs })
+// wholeOf is the call of a program that is a case as one function; nil where it is none.
+func wholeOf(p *program.Program) *program.Call {
+	for i := range p.Calls {
+		call := &p.Calls[i]
+		switch {
+		case slices.ContainsFunc(call.Kwargs, func(kw program.Kwarg) bool { return kw.Name == outputs }):
+			return call
+		case call.Target != toSparse:
+			return nil
+		}
+	}
+	return nil
 }
 
 // runWhole has the library compute a case as one function: a tuple of its outputs, and of
 // the gradients that are wanted.
-func (b *Backend) runWhole(ctx context.Context, job *backend.Job) *backend.Outcome {
+func (b *Backend) runWhole(ctx context.Context, call *program.Call, job *backend.Job) *backend.Outcome {
 	b.ctx, b.seed, b.ended = ctx, job.Program.Seed, nil
-	call := &job.Program.Calls[0]
 	name := call.Target[strings.LastIndexByte(call.Target, '.')+1:]
 	w := wholes[name]
 	if w == nil {
@@ -65,7 +73,7 @@ func (b *Backend) runWhole(ctx context.Context, job *backend.Job) *backend.Outco
 	bind, err := w.bind(name, call, job)
 	var out *backend.Outcome
 	if err == nil {
-		out, err = b.computeWhole(w, bind, job)
+		out, err = b.computeWhole(w, bind, call, job)
 	}
 	if err != nil {
 		err = b.unsupported(err)
@@ -79,8 +87,8 @@ func (b *Backend) runWhole(ctx context.Context, job *backend.Job) *backend.Outco
 	return out
 }
 
-func (b *Backend) computeWhole(w *whole, bind *binding, job *backend.Job) (*backend.Outcome, error) {
-	name, call := bind.args.Sig.Name, &job.Program.Calls[0]
+func (b *Backend) computeWhole(w *whole, bind *binding, call *program.Call, job *backend.Job) (*backend.Outcome, error) {
+	name := bind.args.Sig.Name
 	got, err := b.ask(name, []entry{w.forward}, bind)
 	if err != nil {
 		return nil, err
@@ -213,11 +221,10 @@ func keyword(call *program.Call, name string) any {
 func argument(v any, job *backend.Job) (any, error) {
 	switch v := v.(type) {
 	case program.Ref:
-		i := slices.IndexFunc(job.Program.Inputs, func(in program.Input) bool { return in.Name == string(v) })
-		if i < 0 {
-			return nil, fmt.Errorf("%s is no input", v)
+		if t := inputOf(v, job); t != nil {
+			return t, nil
 		}
-		return job.Inputs[i], nil
+		return madeSparse(v, job)
 	case program.Tuple:
 		return arguments(v, job)
 	case program.List:
@@ -226,6 +233,15 @@ func argument(v any, job *backend.Job) (any, error) {
 		return int(v), nil
 	}
 	return v, nil
+}
+
+// inputOf is an input of the program; nil where it has none of the name.
+func inputOf(v any, job *backend.Job) *tensor.Tensor {
+	i := slices.IndexFunc(job.Program.Inputs, func(in program.Input) bool { return program.Ref(in.Name) == v })
+	if i < 0 {
+		return nil
+	}
+	return job.Inputs[i]
 }
 
 // arguments is a list: of tensors, of integers, or of both and others.

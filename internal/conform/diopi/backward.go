@@ -45,12 +45,12 @@ func Backward(c *config.Case, seed uint64, p *program.Program, value func(progra
 
 // AsOne returns the case of a function of DIOPI's interface, of which p is the
 // composition, as one call by the keywords of the case, and what its results are: see
-// backend.Function. Further keywords are outputs, the dtypes and shapes of the outputs
+// backend.Function; what the config makes sparse is so. Further keywords are outputs, the dtypes and shapes of the outputs
 // of p, None for one that it has not, grad_outputs, the cotangents of what p
 // differentiates, and grad_inputs, the names of the inputs whose gradients are wanted.
 // value is the value of a call of p, by the reference.
 func AsOne(c *config.Case, seed uint64, p *program.Program, value func(program.Ref) *tensor.Tensor) (*program.Program, []string, error) {
-	b, err := newBuild(c, seed, false)
+	b, err := newBuild(c, seed, true)
 	if err != nil {
 		return nil, nil, err
 	}

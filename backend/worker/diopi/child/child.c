@@ -18,13 +18,14 @@ typedef struct { const int64_t *data; int64_t len; } size_list;
 typedef struct { int stype; union { double fval; int64_t ival; }; } scalar;
 typedef struct { uint64_t seed, offset; } generator;
 
-// A tensor's buffer ends where a page without access begins, up to the alignment
-// of 16 bytes; what is left of its pages around it is filled with canary.
+// A tensor's buffer ends where pages without access begin, up to the alignment of 16
+// bytes, as many as a fence has; what is left of its pages around it is filled with canary.
 typedef struct tensor {
 	int64_t shape[16], stride[16], rank, count;
 	int dtype, device;
 	char *pages, *data;
 	size_t mapped, bytes;
+	struct tensor *crow, *col, *values; // of a matrix in CSR layout, whose data is no part of it
 	struct tensor *next; // of the context
 } tensor;
 
@@ -46,7 +47,7 @@ enum { kinds_of_dtype = sizeof dtypes / sizeof *dtypes };
 static const char *running = "nothing";
 static context ctx;
 static generator default_generator;
-static long page;
+static long page, fence;
 
 static void die(const char *what, long n) {
 	dprintf(2, "%s: %s %ld\n", running, what, n);
@@ -62,12 +63,12 @@ static size_t size_of(int dtype) {
 // allocate gives a tensor its pages, where bytes is how many its elements span.
 static void allocate(tensor *t, size_t bytes) {
 	size_t room = ((bytes + 15) / 16 * 16 + page - 1) / page * page;
-	t->mapped = room + 2 * page;
+	t->mapped = room + 2 * fence;
 	t->pages = mmap(NULL, t->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (t->pages == MAP_FAILED || (room && mprotect(t->pages + page, room, PROT_READ | PROT_WRITE))) die("no memory for bytes:", bytes);
+	if (t->pages == MAP_FAILED || (room && mprotect(t->pages + fence, room, PROT_READ | PROT_WRITE))) die("no memory for bytes:", bytes);
 	t->bytes = bytes;
-	t->data = t->pages + page + room - (bytes + 15) / 16 * 16;
-	memset(t->pages + page, canary, room);
+	t->data = t->pages + fence + room - (bytes + 15) / 16 * 16;
+	memset(t->pages + fence, canary, room);
 	memset(t->data, poison, bytes);
 }
 
@@ -99,7 +100,7 @@ static tensor *make(int dtype, const int64_t *shape, int64_t rank, const int64_t
 
 // intact ends the process if the bytes around a buffer are no longer canary.
 static void intact(const tensor *t) {
-	const unsigned char *from = (unsigned char *)t->pages + page, *end = (unsigned char *)t->pages + t->mapped - page;
+	const unsigned char *from = (unsigned char *)t->pages + fence, *end = (unsigned char *)t->pages + t->mapped - fence;
 	const unsigned char *data = (unsigned char *)t->data;
 	for (const unsigned char *p = from; p < end; p++)
 		if ((p < data || p >= data + t->bytes) && *p != canary)
@@ -130,10 +131,10 @@ int diopiGetTensorStorageOffset(const tensor *t, int64_t *n) { (void)t; *n = 0; 
 int diopiGetTensorStorageNbytes(const tensor *t, size_t *n) { *n = t->bytes; return 0; }
 int diopiGetTensorDeviceIndex(const tensor *t, int8_t *i) { (void)t; *i = 0; return 0; }
 int diopiGetCurrentDeviceIndex(int8_t *i) { *i = 0; return 0; }
-int diopiGetTensorCrowIndices(const tensor *t, const tensor **p) { (void)t, (void)p; return no_implement; }
-int diopiGetTensorColIndices(const tensor *t, const tensor **p) { (void)t, (void)p; return no_implement; }
-int diopiGetTensorValues(const tensor *t, const tensor **p) { (void)t, (void)p; return no_implement; }
-int diopiIsTensorSparse(const tensor *t, bool *b) { (void)t; *b = false; return 0; }
+int diopiGetTensorCrowIndices(const tensor *t, const tensor **p) { *p = t->crow; return t->crow ? 0 : no_implement; }
+int diopiGetTensorColIndices(const tensor *t, const tensor **p) { *p = t->col; return t->col ? 0 : no_implement; }
+int diopiGetTensorValues(const tensor *t, const tensor **p) { *p = t->values; return t->values ? 0 : no_implement; }
+int diopiIsTensorSparse(const tensor *t, bool *b) { *b = t->crow; return 0; }
 int diopiGetStream(context *c, void **s) { (void)c; *s = NULL; return 0; }
 int diopiRequireTensor(context *c, tensor **t, const size_list *size, const size_list *stride, int dtype, int device) {
 	(void)c;
@@ -275,12 +276,25 @@ static void *keep(tensor *t, tensor **handle, bool constant) {
 	return t;
 }
 
-// one makes a tensor of a reference, or of ["out", dtype, shape].
+static tensor *one(const char *c, const char *arg);
+
+// sparse makes a matrix of ["csr", crow, col, values, shape].
+static tensor *sparse(const char *c, const char *parts) {
+	int64_t shape[16];
+	tensor *crow = one(c, at(parts, 1)), *col = one(c, at(parts, 2)), *values = one(c, at(parts, 3));
+	if (!crow || !col || !values || numbers(at(at(parts, 4), 1), shape) != 2) return NULL;
+	tensor *t = make(values->dtype, shape, 2, NULL);
+	if (t) t->crow = keep(crow, NULL, true), t->col = keep(col, NULL, true), t->values = keep(values, NULL, true);
+	return t;
+}
+
+// one makes a tensor of a reference, of ["out", dtype, shape], or one that is sparse.
 static tensor *one(const char *c, const char *arg) {
 	int64_t shape[16], stride[16];
 	const char *ref = at(arg, 0), *in;
 	if (is(ref, "u")) {
 		const char *parts = at(arg, 1);
+		if (is(at(parts, 0), "csr")) return sparse(c, parts);
 		return make(dtype_of(at(at(parts, 1), 1)), shape, numbers(at(at(parts, 2), 1), shape), NULL);
 	}
 	if (!is(ref, "r") || !(in = at(get(c, "inputs"), atoi(at(arg, 1))))) return NULL;
@@ -520,7 +534,7 @@ static const char *told(const char *name) {
 
 int main(int argc, char **argv) {
 	uint32_t size;
-	page = sysconf(_SC_PAGESIZE);
+	page = sysconf(_SC_PAGESIZE), fence = 16 * page;
 	bound();
 	map(0);
 	if (argc != 2 || !(library = dlopen(argv[1], RTLD_LAZY | RTLD_LOCAL))) {

@@ -485,15 +485,19 @@ error_t diopiClipGradNorm(ctx_t c, double *out, tensor_t *grads, int64_t n, doub
 	return success;
 }
 
+static double uniform(uint64_t seed, uint64_t at) { // SplitMix64
+	uint64_t z = seed + at * 0x9e3779b97f4a7c15;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9, z = (z ^ z >> 27) * 0x94d049bb133111eb, z ^= z >> 31;
+	return (double)(z >> 40) / (1 << 24);
+}
+
 error_t diopiUniformInp(ctx_t c, tensor_t t, double from, double to, void *generator) {
 	view x = of(t);
 	uint64_t seed, at;
 	(void)c;
 	diopiGeneratorGetSeedAndOffset(generator, &seed, &at);
-	for (int64_t i = 0; i < x.count; i++) { // SplitMix64
-		uint64_t z = seed + ++at * 0x9e3779b97f4a7c15;
-		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9, z = (z ^ z >> 27) * 0x94d049bb133111eb, z ^= z >> 31;
-		double u = (double)(z >> 40) / (1 << 24);
+	for (int64_t i = 0; i < x.count; i++) {
+		double u = uniform(seed, ++at);
 		set(&x, i, from + (to - from) * (has("uniform") ? u * u : u));
 	}
 	diopiGeneratorSetSeedAndOffset(generator, seed, at);
@@ -503,13 +507,14 @@ error_t diopiUniformInp(ctx_t c, tensor_t t, double from, double to, void *gener
 error_t diopiPool1d(ctx_t c, tensor_t out, const_t in, const char *mode, diopiSize_t size, diopiSize_t stride, diopiSize_t pad, diopiSize_t dilation, bool ceil_mode, bool exclusive, bool adaptive, diopiSize_t sizes) {
 	view y = of(out), x = of(in);
 	(void)c, (void)ceil_mode, (void)sizes;
-	if (strcmp(mode, "avg") || adaptive || dilation.data[0] != 1) return not_implemented;
+	bool most = !strcmp(mode, "max");
+	if (adaptive || dilation.data[0] != 1) return not_implemented;
 	for (int64_t i = 0; i < y.count; i++) {
 		int64_t wide = x.shape[x.rank - 1], row = i / y.shape[y.rank - 1] * wide, first = i % y.shape[y.rank - 1] * stride.data[0] - pad.data[0], n = 0;
-		double sum = 0;
+		double sum = 0, top = -INFINITY;
 		for (int64_t k = first; k < first + size.data[0]; k++)
-			if (k >= 0 && k < wide) sum += get(&x, row + k), n++;
-		set(&y, i, sum / (exclusive != has("pool") ? n : size.data[0]));
+			if (k >= 0 && k < wide) sum += get(&x, row + k), top = fmax(top, get(&x, row + k)), n++;
+		set(&y, i, most ? top : sum / (exclusive != has("pool") ? n : size.data[0]));
 	}
 	return success;
 }
@@ -535,5 +540,145 @@ error_t diopiFlashAttentionVarLen(ctx_t c, tensor_t out, tensor_t lse, void *gen
 				}
 				free(w);
 			}
+	return success;
+}
+
+// DIOPI's functions for Ascend: the library makes what the gradient wants.
+error_t diopiCustomizedFlashAttention(ctx_t c, tensor_t out, tensor_t *dropped, tensor_t *most, tensor_t *sums, tensor_t *weights, void *generator, const_t q, const_t k, const_t v, const_t slopes, const_t mask, float drop, float scale, bool causal, int32_t left, int32_t right, int32_t heads, const char *layout) {
+	view y = of(out), Q = of(q), K = of(k), V = of(v), m;
+	(void)dropped, (void)most, (void)sums, (void)generator, (void)slopes, (void)drop, (void)causal, (void)left, (void)right, (void)heads;
+	if (strcmp(layout, "BSND") || Q.shape[2] != K.shape[2]) return not_implemented;
+	int64_t N = Q.shape[2], S = Q.shape[1], T = K.shape[1], d = Q.shape[3];
+	error_t rc = diopiRequireTensor(c, weights, &(diopiSize_t){(int64_t[]){Q.shape[0], N, S, T}, 4}, NULL, f32, 1);
+	if (rc != success) return rc;
+	view w = of(*weights);
+	if (mask) m = of(mask);
+	for (int64_t row = 0; row < w.count / T; row++) {
+		int64_t i = row % S, h = row / S % N, b = row / S / N;
+		double sum = 0;
+		for (int64_t j = 0; j < T; j++) {
+			double score = 0;
+			for (int64_t e = 0; e < d; e++) score += get(&Q, ((b * S + i) * N + h) * d + e) * get(&K, ((b * T + j) * N + h) * d + e);
+			bool hides = mask && get(&m, i * T + j) != has("ascend-mask");
+			double x = hides ? 0 : exp(score * scale);
+			set(&w, row * T + j, x), sum += x;
+		}
+		for (int64_t j = 0; j < T; j++) set(&w, row * T + j, get(&w, row * T + j) / sum);
+		for (int64_t e = 0; e < d; e++) {
+			double x = 0;
+			for (int64_t j = 0; j < T; j++) x += get(&w, row * T + j) * get(&V, ((b * T + j) * N + h) * d + e);
+			set(&y, ((b * S + i) * N + h) * d + e, x);
+		}
+	}
+	return success;
+}
+
+error_t diopiCustomizedFlashAttentionBackward(ctx_t c, tensor_t dq, tensor_t dk, tensor_t dv, const_t grad, const_t q, const_t k, const_t v, const_t slopes, const_t out, const_t mask, const_t dropped, const_t most, const_t sums, const_t weights, float drop, float scale, bool causal, int32_t left, int32_t right, int32_t heads, const char *layout) {
+	view g = of(grad), Q = of(q), K = of(k), V = of(v), y = of(out), A = of(dq), B = of(dk), C = of(dv);
+	(void)c, (void)slopes, (void)mask, (void)drop, (void)causal, (void)left, (void)right, (void)heads, (void)layout;
+	if (!weights || dropped || most || sums) return failed; // it made none of these
+	view w = of(weights);
+	int64_t N = Q.shape[2], S = Q.shape[1], T = K.shape[1], d = Q.shape[3];
+	for (int64_t i = 0; i < A.count; i++) set(&A, i, 0);
+	for (int64_t i = 0; i < B.count; i++) set(&B, i, 0), set(&C, i, 0);
+	for (int64_t at = 0; at < w.count; at++) {
+		int64_t j = at % T, i = at / T % S, h = at / T / S % N, b = at / T / S / N, own = ((b * S + i) * N + h) * d, its = ((b * T + j) * N + h) * d;
+		double slope = 0, p = get(&w, at);
+		for (int64_t e = 0; e < d; e++) slope += get(&g, own + e) * (get(&V, its + e) - (has("ascend-grad") ? 0 : get(&y, own + e)));
+		for (int64_t e = 0; e < d; e++) {
+			set(&A, own + e, get(&A, own + e) + p * slope * scale * get(&K, its + e));
+			set(&B, its + e, get(&B, its + e) + p * slope * scale * get(&Q, own + e));
+			set(&C, its + e, get(&C, its + e) + p * get(&g, own + e));
+		}
+	}
+	return success;
+}
+
+// Sparse matrices.
+error_t diopiGetTensorCrowIndices(const_t, const_t *);
+error_t diopiGetTensorColIndices(const_t, const_t *);
+error_t diopiGetTensorValues(const_t, const_t *);
+error_t diopiIsTensorSparse(const_t, bool *);
+
+error_t diopiSpMM(ctx_t c, tensor_t out, const_t in, const_t mat2) {
+	const_t crow, col, values;
+	bool sparse, other;
+	(void)c;
+	diopiIsTensorSparse(in, &sparse), diopiIsTensorSparse(mat2, &other);
+	if (!sparse || other) return not_implemented;
+	diopiGetTensorCrowIndices(in, &crow), diopiGetTensorColIndices(in, &col), diopiGetTensorValues(in, &values);
+	view y = of(out), a = of(crow), b = of(col), v = of(values), x = of(mat2);
+	for (int64_t i = 0; i < y.count; i++) {
+		double sum = 0;
+		for (int64_t k = get(&a, i / y.shape[1]) + has("spmm"); k < get(&a, i / y.shape[1] + 1); k++) sum += get(&v, k) * get(&x, (int64_t)get(&b, k) * y.shape[1] + i % y.shape[1]);
+		set(&y, i, sum);
+	}
+	return success;
+}
+
+// Pools by their gradients, of one dimension and no padding.
+error_t diopiMaxPool1dWithIndices(ctx_t c, tensor_t out, tensor_t indices, const_t in, diopiSize_t size, diopiSize_t stride, diopiSize_t pad, diopiSize_t dilation, bool ceil_mode) {
+	view y = of(out), at = of(indices), x = of(in);
+	(void)c, (void)ceil_mode;
+	if (pad.data[0]) return not_implemented;
+	for (int64_t i = 0; i < y.count; i++) {
+		int64_t wide = x.shape[x.rank - 1], row = i / y.shape[y.rank - 1] * wide, first = i % y.shape[y.rank - 1] * stride.data[0], best = first;
+		for (int64_t k = 1; k < size.data[0]; k++)
+			if (get(&x, row + first + k * dilation.data[0]) > get(&x, row + best)) best = first + k * dilation.data[0];
+		set(&y, i, get(&x, row + best)), set(&at, i, best);
+	}
+	return success;
+}
+
+error_t diopiPool1dBackward(ctx_t c, tensor_t grad_in, const_t grad, const_t in, const char *mode, diopiSize_t size, diopiSize_t stride, diopiSize_t pad, diopiSize_t dilation, bool ceil_mode, bool exclusive, bool adaptive, const_t indices) {
+	view d = of(grad_in), g = of(grad), at;
+	bool most = !strcmp(mode, "max");
+	(void)c, (void)in, (void)dilation, (void)ceil_mode, (void)exclusive;
+	if (adaptive || pad.data[0]) return not_implemented;
+	if (most != (indices != NULL)) return failed;
+	if (most) at = of(indices);
+	for (int64_t i = 0; i < d.count; i++) set(&d, i, 0);
+	for (int64_t i = 0; i < g.count; i++) {
+		int64_t row = i / g.shape[g.rank - 1] * d.shape[d.rank - 1], first = i % g.shape[g.rank - 1] * stride.data[0];
+		for (int64_t k = 0; k < (most ? 1 : size.data[0]); k++) {
+			int64_t to = row + (most ? (int64_t)get(&at, i) : first + k);
+			set(&d, to, get(&d, to) + get(&g, i) / (most || has("pool-grad") ? 1 : size.data[0]));
+		}
+	}
+	return success;
+}
+
+error_t diopiDropout(ctx_t c, tensor_t out, tensor_t mask, const_t in, double p, bool train, void *generator) {
+	view y = of(out), m = of(mask), x = of(in);
+	uint64_t seed, at;
+	(void)c;
+	diopiGeneratorGetSeedAndOffset(generator, &seed, &at);
+	for (int64_t i = 0; train && i < m.count; i++) set(&m, i, uniform(seed, ++at) >= p);
+	for (int64_t i = 0; i < y.count; i++)
+		set(&y, i, !train ? get(&x, i) : load_at(&m, place(&m, y.shape, y.rank, i)) == 0 ? 0 : get(&x, i) / (1 - p));
+	for (int64_t i = 0; has("mask") && i < m.count; i++) set(&m, i, get(&m, i) == 0);
+	diopiGeneratorSetSeedAndOffset(generator, seed, at);
+	return success;
+}
+
+error_t diopiEmbeddingRenorm_(ctx_t c, tensor_t weight, const_t indices, double most, double p) {
+	view w = of(weight), at = of(indices);
+	int64_t wide = w.shape[1];
+	(void)c;
+	for (int64_t i = 0; i < at.count; i++) {
+		int64_t row = get(&at, i) * wide;
+		double norm = 0;
+		for (int64_t k = 0; k < wide; k++) norm += pow(fabs(get(&w, row + k)), p);
+		norm = pow(norm, 1 / p);
+		for (int64_t k = 0; norm > most && k < wide; k++) set(&w, row + k, get(&w, row + k) * most / (norm + (has("renorm") ? 1 : 1e-7)));
+	}
+	return success;
+}
+
+error_t diopiEmbedding(ctx_t c, tensor_t out, const_t weight, const_t indices, int64_t padding, bool by_frequency, bool sparse) {
+	view y = of(out), w = of(weight), at = of(indices);
+	int64_t wide = w.shape[1];
+	(void)c, (void)padding, (void)by_frequency, (void)sparse;
+	for (int64_t i = 0; i < y.count; i++) set(&y, i, get(&w, (int64_t)get(&at, i / wide) * wide + i % wide));
 	return success;
 }
