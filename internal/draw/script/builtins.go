@@ -30,7 +30,7 @@ func init() {
 		"min": starlark.NewBuiltin("min", extreme("lt")), "max": starlark.NewBuiltin("max", extreme("gt")),
 		"sorted": starlark.NewBuiltin("sorted", sorted), "reversed": builtin("reversed", reversed), "enumerate": starlark.NewBuiltin("enumerate", enumerate),
 		"zip": starlark.NewBuiltin("zip", zip), "round": builtin("round", roundTo), "divmod": builtin("divmod", divmod),
-		"isinstance": builtin("isinstance", isInstance), "type": builtin("type", typeCall), "id": builtin("id", identityOf),
+		"isinstance": builtin("isinstance", isInstance), "type": builtin("type", typeCall), "id": builtin("id", identityOf), "hash": builtin("hash", hashOf),
 		"callable": builtin("callable", isCallable), "getattr": builtin("getattr", getAttr), "hasattr": builtin("hasattr", hasAttr), "setattr": builtin("setattr", setAttr), "delattr": builtin("delattr", deleteAttr),
 		"repr":   builtin("repr", toRepr),
 		"format": builtin("format", formatCall), "print": starlark.NewBuiltin("print", printCall), "super": builtin("super", superCall), "iter": builtin("iter", iterCall), "next": builtin("next", nextCall),
@@ -43,6 +43,7 @@ func init() {
 	for name, v := range hostFunctions {
 		predeclared[name] = v
 	}
+	predeclared["NotImplemented"] = notImplemented
 }
 
 // pythonAttrs are attributes of plain values that Starlark lacks.
@@ -165,6 +166,18 @@ func unpack(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return starlark.Tuple(append(out, vs[len(vs)-after:]...)), nil
 }
 
+// hashOf is hash(v): of an integer itself.
+func hashOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) != 1 {
+		return nil, fmt.Errorf("hash takes one argument, not %d", len(a))
+	}
+	if n, ok := number(memberValue(a[0])).(starlark.Int); ok {
+		return n, nil
+	}
+	h, err := a[0].Hash()
+	return starlark.MakeUint64(uint64(h)), err
+}
+
 func formatCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, fmt.Errorf("format takes a value and a specification")
@@ -173,11 +186,7 @@ func formatCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) == 2 {
 		spec, _ = starlark.AsString(a[1])
 	}
-	v, err := settled(a[0])
-	if err != nil {
-		return nil, err
-	}
-	s, err := formatValue(v, spec)
+	s, err := formatValue(a[0], spec)
 	if err != nil {
 		return nil, err
 	}
@@ -452,11 +461,7 @@ func (o operator) calculate(x, y starlark.Value) (starlark.Value, error) {
 		return floorDivide(number(x), number(y))
 	case syntax.PERCENT:
 		if s, ok := x.(starlark.String); ok {
-			v, err := settledAll(y)
-			if err != nil {
-				return nil, err
-			}
-			out, err := percent(string(s), v)
+			out, err := percent(string(s), y)
 			return starlark.String(out), err
 		}
 		return modulo(number(x), number(y))
@@ -466,23 +471,6 @@ func (o operator) calculate(x, y starlark.Value) (starlark.Value, error) {
 		}
 	}
 	return nil, nil
-}
-
-// settledAll settles the elements of a tuple.
-func settledAll(v starlark.Value) (starlark.Value, error) {
-	t, ok := v.(starlark.Tuple)
-	if !ok {
-		return settled(v)
-	}
-	out := make(starlark.Tuple, len(t))
-	for i, e := range t {
-		s, err := settled(e)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = s
-	}
-	return out, nil
 }
 
 // elementTypes maps the names of dtypes that Python's types stand for.

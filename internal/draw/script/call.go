@@ -632,6 +632,14 @@ func (d *draw) toProgram(v starlark.Value) (any, error) {
 		if v.Type() == "range" {
 			return d.toProgram(starlark.NewList(slices.Collect(starlark.Elements(v))))
 		}
+	case *object:
+		if v.class == stdlibPrelude()["deque"] {
+			vs, err := v.iterate(d.thread)
+			if err != nil {
+				return nil, err
+			}
+			return d.toProgram(starlark.NewList(vs))
+		}
 	}
 	if l, ok := v.(*library); ok && strings.HasSuffix(l.name, "storage") {
 		return nil, lack("the storage of a tensor as an argument is not supported in test files")

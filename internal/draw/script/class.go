@@ -7,29 +7,36 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"plumb/program"
 )
 
 // class is a class that a file defines.
 type class struct {
-	name      string
-	isTest    bool
-	unittest  bool // it is a TestCase
-	close     bool // assertEqual of its tests is that of PyTorch's, for tensors
-	skip      string
-	by        []*parametrize            // of the class, the innermost first
-	methods   []marks                   // the functions of its body whose names begin with test
-	attrs     map[string]starlark.Value // what its body defines
-	order     []*class                  // itself and its bases, in the order in which attributes are looked up
-	inherited inherited                 // what its instances are beside Python's objects
-	base      starlark.Value            // the base that inherited stands for; nil for none
-	lacks     string                    // why it cannot be used
-	outer     *class                    // around its body, while that runs
-	names     []string                  // that its body assigns or annotates
-	data      bool                      // it is a dataclass
-	members   []starlark.Value          // of an enumeration
-	keywords  []starlark.Tuple          // of its statement
+	name        string
+	isTest      bool
+	unittest    bool // it is a TestCase
+	close       bool // assertEqual of its tests is that of PyTorch's, for tensors
+	skip        string
+	by          []*parametrize            // of the class, the innermost first
+	methods     []marks                   // the functions of its body whose names begin with test
+	attrs       map[string]starlark.Value // what its body defines
+	order       []*class                  // itself and its bases, in the order in which attributes are looked up
+	inherited   inherited                 // what its instances are beside Python's objects
+	base        starlark.Value            // the base that inherited stands for; nil for none
+	lacks       string                    // why it cannot be used
+	outer       *class                    // around its body, while that runs
+	names       []string                  // that its body assigns
+	data        *dataclass                // how it was made one; nil for no dataclass
+	own         []*dataField              // of its own body, where it has fields
+	annotations []annotation              // of its body
+	members     []starlark.Value          // of an enumeration
+	keywords    []starlark.Tuple          // of its statement
+	strict      bool                      // it is an abc.ABC
+	frozen      bool                      // it was made outside of every test
+	decorators  []starlark.Value          // functions, the innermost first
+	abstract    []string                  // what its body has for others to define
 }
 
 // inherited is what an instance inherits from a class that no file defines.
@@ -44,7 +51,7 @@ type inherited interface {
 
 func (c *class) String() string        { return c.name }
 func (c *class) Type() string          { return "class" }
-func (c *class) Freeze()               {}
+func (c *class) Freeze()               { c.frozen = true }
 func (c *class) Truth() starlark.Bool  { return true }
 func (c *class) Hash() (uint32, error) { return hashString(c.name) }
 func (c *class) Name() string          { return c.name }
@@ -104,11 +111,27 @@ func (c *class) Attr(name string) (starlark.Value, error) {
 	return nil, lack("class %s has no attribute %s", c.name, name)
 }
 
+// SetField is C.name = v.
+func (c *class) SetField(name string, v starlark.Value) error {
+	if c.frozen {
+		return madeBefore(c.name)
+	}
+	c.define(name, v)
+	return nil
+}
+
+// madeBefore refuses a change of what a test shares with others.
+func madeBefore(name string) error {
+	return fmt.Errorf("%s was made while the file was loaded and cannot be changed", name)
+}
+
 // CallInternal makes an instance.
 func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	switch {
 	case c.lacks != "":
 		return nil, lack("%s", c.lacks)
+	case len(c.missing()) > 0:
+		return nil, &refusedError{"TypeError", fmt.Sprintf("Can't instantiate abstract class %s with abstract methods %s", c.name, strings.Join(c.missing(), ", "))}
 	case c.unittest:
 		return nil, lack("making an instance of the test class %s is not supported in test files", c.name)
 	}
@@ -123,7 +146,7 @@ func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []s
 		if _, err := starlark.Call(t, init, append(starlark.Tuple{o}, args...), kwargs); err != nil {
 			return nil, err
 		}
-	} else if c.data {
+	} else if c.dataOf() != nil {
 		if err := o.fill(t, args, kwargs); err != nil {
 			return nil, err
 		}
@@ -165,11 +188,33 @@ func (o *object) text(method string) string {
 	return s
 }
 
-func (o *object) Type() string          { return o.class.name }
-func (o *object) Truth() starlark.Bool  { return true }
-func (o *object) Hash() (uint32, error) { return hashString(fmt.Sprintf("%p", o)) }
-func (o *object) Name() string          { return o.class.name }
-func (o *object) AttrNames() []string   { return slices.Clone(o.names) }
+func (o *object) Type() string         { return o.class.name }
+func (o *object) Truth() starlark.Bool { return true }
+func (o *object) Name() string         { return o.class.name }
+func (o *object) AttrNames() []string  { return slices.Clone(o.names) }
+
+// Hash is that of the fields of a frozen dataclass, what __hash__ says, or that of a place.
+func (o *object) Hash() (uint32, error) {
+	if d := o.class.dataOf(); d != nil && d.frozen && !d.unequal {
+		return o.comparedFields().Hash()
+	}
+	if v, ok, err := special(o.thread, o, "__hash__"); ok {
+		if err != nil {
+			return 0, err
+		}
+		return v.Hash()
+	}
+	return hashString(fmt.Sprintf("%p", o))
+}
+
+// CompareSameType has keys of dicts and elements of sets equal as == has them.
+func (o *object) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	same, err := equal(o, y, maxDepth-depth)
+	if op != syntax.EQL && op != syntax.NEQ {
+		return false, fmt.Errorf("instances of %s have no order", o.class.name)
+	}
+	return same == (op == syntax.EQL), err
+}
 
 // Freeze makes what was made outside of every test constant.
 func (o *object) Freeze() {
@@ -235,8 +280,16 @@ func bindTo(fn starlark.Callable, self starlark.Value) starlark.Value {
 
 // SetField is o.name = v.
 func (o *object) SetField(name string, v starlark.Value) error {
+	if d := o.class.dataOf(); d != nil && d.frozen {
+		return &refusedError{"FrozenInstanceError", "cannot assign to field " + repr(starlark.String(name), 0)}
+	}
+	return o.assign(name, v)
+}
+
+// assign is SetField where the class does not forbid it.
+func (o *object) assign(name string, v starlark.Value) error {
 	if o.frozen {
-		return fmt.Errorf("%s was made while the file was loaded and cannot be changed", o.class.name)
+		return madeBefore(o.class.name)
 	}
 	if p, ok := o.class.lookup(name).(*property); ok {
 		if p.set == nil {
@@ -262,7 +315,7 @@ func (o *object) SetField(name string, v starlark.Value) error {
 // drop is "del o.name".
 func (o *object) drop(name string) error {
 	if o.frozen {
-		return fmt.Errorf("%s was made while the file was loaded and cannot be changed", o.class.name)
+		return madeBefore(o.class.name)
 	}
 	if _, ok := o.fields[name]; !ok {
 		return fmt.Errorf("%s has no attribute %s", o.class.name, name)
@@ -291,78 +344,11 @@ func special(t *starlark.Thread, v starlark.Value, name string, args ...starlark
 		return nil, false, nil
 	}
 	out, err := starlark.Call(t, o.bound(fn), args, nil)
-	return out, true, err
+	return out, out != starlark.Value(notImplemented), err
 }
 
-// property is what @property gives: a function that computes an attribute, and, of one
-// with a setter, another that takes it.
-type property struct{ get, set starlark.Callable }
-
-func (*property) String() string        { return "property" }
-func (*property) Type() string          { return "property" }
-func (*property) Freeze()               {}
-func (*property) Truth() starlark.Bool  { return true }
-func (*property) Hash() (uint32, error) { return 0, nil }
-func (*property) AttrNames() []string   { return []string{"setter"} }
-
-// Attr returns the decorator of the setter.
-func (p *property) Attr(name string) (starlark.Value, error) {
-	if name != "setter" {
-		return nil, nil
-	}
-	return ofOne(name, func(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
-		set, ok := v.(starlark.Callable)
-		if !ok {
-			return nil, fmt.Errorf("setter takes a function")
-		}
-		return &property{p.get, set}, nil
-	}), nil
-}
-
-func makeProperty(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	if len(a) == 1 {
-		if fn, ok := a[0].(starlark.Callable); ok {
-			return &property{get: fn}, nil
-		}
-	}
-	return nil, fmt.Errorf("property takes one function")
-}
-
-// binding says what a function of a class gets as its first argument.
-type binding uint8
-
-const (
-	bindsNothing binding = iota // @staticmethod
-	bindsClass                  // @classmethod
-	bindsSelf
-)
-
-// wrappedMethod is a function that a decorator of the engine gives.
-type wrappedMethod struct {
-	starlark.Callable
-	binding binding
-}
-
-func (m *wrappedMethod) bind(self starlark.Value, c *class) starlark.Value {
-	switch m.binding {
-	case bindsClass:
-		return bindTo(m.Callable, c)
-	case bindsSelf:
-		return bindTo(m.Callable, self)
-	}
-	return m.Callable
-}
-
-func wrapMethod(name string, b binding) *starlark.Builtin {
-	return builtin(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-		if len(a) == 1 {
-			if fn, ok := a[0].(starlark.Callable); ok {
-				return &wrappedMethod{fn, b}, nil
-			}
-		}
-		return nil, fmt.Errorf("%s takes one function", name)
-	})
-}
+// notImplemented is what a method of an operator gives for what it does not know.
+const notImplemented = foreign("NotImplemented")
 
 // parent is super(): the attributes of the bases, bound to an instance.
 type parent struct {
@@ -461,12 +447,13 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 			if v.base != nil {
 				c.inherited, c.base = v.inherited, v.base
 			}
-			c.data = c.data || v.data
+			c.strict = c.strict || v.strict
 			if v.lacks != "" {
 				c.lacks = v.lacks
 			}
 		case foreign:
 			v = foreign(strings.TrimSuffix(string(v), "[…]")) // such as Generic[T]
+			c.strict = c.strict || v == "abc.ABC"
 			if strings.HasSuffix(string(v), ".TestCase") || v == "TestCase" {
 				c.isTest, c.unittest, c.close = true, true, strings.HasPrefix(string(v), torchTesting)
 			} else if n := foreignBases[v]; n == (plainClass{}) && c.base != nil { // beside a base that is more
@@ -486,6 +473,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	if mixin != "" {
 		c.mixIn(mixin)
 	}
+	c.strict = c.strict || slices.ContainsFunc(kwargs, func(kw starlark.Tuple) bool { return kw[1] == starlark.Value(foreign("abc.ABCMeta")) })
 	c.order = linear(c, bases)
 	if l, loads := t.Local(loadKey).(*loader); loads && b.class == nil {
 		l.redefine(t, l.testName(name, nil), name)
@@ -504,9 +492,11 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		case mistaken:
 			return nil, d.err
 		case dataclass:
-			c.data, c.isTest = true, c.unittest
+			c.data, c.isTest = &d, c.unittest
 		case *autotest:
 			return nil, fmt.Errorf("@autotest belongs to a test function, not to class %s", name)
+		case *starlark.Function, *starlark.Builtin, *object, *wrappedMethod:
+			c.decorators = append(c.decorators, d)
 		}
 	}
 	b.pending, b.class = nil, c
@@ -533,13 +523,20 @@ func endClass(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	return c.finished(t)
+	v, err := c.finished()
+	for _, d := range c.decorators {
+		if err != nil {
+			return nil, err
+		}
+		v, err = starlark.Call(t, d, starlark.Tuple{v}, nil)
+	}
+	return v, err
 }
 
 // member makes what a class's body assigns an attribute of the class.
 func member(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	c, name := bodiesOf(t).class, string(a[0].(starlark.String))
-	c.attrs[name] = a[1]
+	c.define(name, a[1])
 	c.assigns(name)
 	return starlark.None, nil
 }

@@ -16,7 +16,7 @@ var exceptions = map[string]string{
 	"BaseException": "", "Exception": "BaseException", "KeyboardInterrupt": "BaseException", "SystemExit": "BaseException",
 	"ArithmeticError": "Exception", "ZeroDivisionError": "ArithmeticError", "OverflowError": "ArithmeticError", "FloatingPointError": "ArithmeticError",
 	"LookupError": "Exception", "IndexError": "LookupError", "KeyError": "LookupError",
-	"AssertionError": "Exception", "AttributeError": "Exception", "ImportError": "Exception", "ModuleNotFoundError": "ImportError",
+	"AssertionError": "Exception", "AttributeError": "Exception", "FrozenInstanceError": "AttributeError", "ImportError": "Exception", "ModuleNotFoundError": "ImportError",
 	"NameError": "Exception", "UnboundLocalError": "NameError", "OSError": "Exception", "FileNotFoundError": "OSError", "TimeoutError": "OSError",
 	"RuntimeError": "Exception", "NotImplementedError": "RuntimeError", "RecursionError": "RuntimeError", "LinAlgError": "RuntimeError", "OutOfMemoryError": "RuntimeError",
 	"StopIteration": "Exception", "TypeError": "Exception", "ValueError": "Exception", "UnicodeError": "ValueError", "MemoryError": "Exception",
@@ -135,6 +135,11 @@ func assert(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	v, err := truth(t, args[0])
 	if err != nil || bool(v.Truth()) {
 		return starlark.None, err
+	}
+	if message, ok := args[len(args)-1].(*starlark.Function); ok && len(args) == 2 {
+		if args[1], err = starlark.Call(t, message, nil, nil); err != nil {
+			return nil, err
+		}
 	}
 	if len(args) == 2 {
 		return nil, &assertionError{"the test's assertion failed: " + messageOf(args[1:])}

@@ -73,13 +73,43 @@ func parseSpec(s string) (formatSpec, error) {
 	return f, nil
 }
 
+// worded is the text of a value, or what repr says of it. A tensor's is what PyTorch
+// prints, but for the text of one without dimensions: its number, as format has it.
+func worded(v starlark.Value, repeats bool) (string, error) {
+	if a, ok := v.(*attr); ok {
+		s, err := a.resolve()
+		if err != nil {
+			return "", err
+		}
+		v = s
+	}
+	if s, ok := v.(*symbol); ok && s.kind == kindTensor {
+		t, err := s.tensor()
+		if err != nil {
+			return "", err
+		}
+		if repeats || t != nil && t.Dim() > 0 {
+			text, err := s.printed()
+			return str(text), err
+		}
+	}
+	v, err := settled(v)
+	if err != nil || !repeats {
+		return str(v), err
+	}
+	return repr(v, 0), nil
+}
+
 // formatValue is Python's format(v, spec).
 func formatValue(v starlark.Value, spec string) (string, error) {
 	if spec == "" {
-		return str(v), nil
+		return worded(v, false)
 	}
 	f, err := parseSpec(spec)
 	if err != nil {
+		return "", err
+	}
+	if v, err = settled(v); err != nil {
 		return "", err
 	}
 	if f.verb != 0 && f.verb != 's' {
@@ -398,11 +428,17 @@ func (c *conversionReader) count(into *int) error {
 }
 
 func (f formatSpec) convert(verb byte, v starlark.Value) (string, error) {
+	if verb != 's' && verb != 'r' && verb != 'a' {
+		var err error
+		if v, err = settled(v); err != nil {
+			return "", err
+		}
+	}
 	switch verb {
 	case 's', 'r', 'a':
-		text := str(v)
-		if verb != 's' {
-			text = repr(v, 0)
+		text, err := worded(v, verb != 's')
+		if err != nil {
+			return "", err
 		}
 		if f.align == '=' {
 			f.fill, f.align = ' ', '>'
@@ -477,7 +513,11 @@ func (f field) format(args starlark.Tuple, kwargs []starlark.Tuple, auto *int) (
 		return "", err
 	}
 	if f.conv == "r" {
-		v = starlark.String(repr(v, 0))
+		text, err := worded(v, true)
+		if err != nil {
+			return "", err
+		}
+		v = starlark.String(text)
 	}
 	spec := f.spec
 	if strings.Contains(spec, "{") {

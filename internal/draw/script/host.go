@@ -185,6 +185,8 @@ func (p path) byName(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return assertTensorsClose(t, args, kwargs)
 	case "torch.is_tensor":
 		return isInstance(t, append(args[:len(args):len(args)], path("torch.Tensor")))
+	case "torch._assert":
+		return assert(t, args)
 	case "torch.broadcast_shapes":
 		return broadcastShapes(args)
 	case "torch.get_default_dtype":

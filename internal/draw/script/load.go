@@ -261,7 +261,7 @@ func define(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		}
 	}
 	if in != nil {
-		in.attrs[shortName(fn)] = out
+		in.define(shortName(fn), out)
 	}
 	return out, nil
 }

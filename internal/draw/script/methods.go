@@ -150,11 +150,7 @@ func stringAttr(s, name string) starlark.Value {
 	switch name {
 	case "format":
 		return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			v, err := settledAll(args)
-			if err != nil {
-				return nil, err
-			}
-			out, err := formatted(s, v.(starlark.Tuple), kwargs)
+			out, err := formatted(s, args, kwargs)
 			return starlark.String(out), err
 		})
 	case "join":

@@ -54,6 +54,13 @@ func (o operator) call(t *starlark.Thread, x, y starlark.Value) (starlark.Value,
 		return v, err
 	}
 	x, y = memberValue(settings(x)), memberValue(settings(y))
+	if _, ok := x.(starlark.String); ok && o.token == syntax.PERCENT {
+		v, err := o.plain(x, y)
+		if err != nil {
+			return nil, err
+		}
+		return v, spend(t, v)
+	}
 	for _, v := range []starlark.Value{x, y} {
 		switch v := v.(type) {
 		case *symbol:
@@ -99,6 +106,10 @@ func (o operator) ofObjects(t *starlark.Thread, x, y starlark.Value) (starlark.V
 		if v, ok, err := special(t, x, "__"+name+"__", y); ok {
 			return v, ok, err
 		}
+	}
+	if a, b, ok := twoData(x, y, name != "eq" && name != "ne"); ok && o.compare {
+		v, err := o.call(t, a, b)
+		return v, true, err
 	}
 	if mirrored, ok := mirrors[name]; ok {
 		return special(t, y, "__"+mirrored+"__", x)

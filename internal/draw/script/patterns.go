@@ -203,8 +203,9 @@ func (m *matching) positional(of starlark.Value, n int) ([]string, error) {
 				name, _ := starlark.AsString(v)
 				names = append(names, name)
 			}
-		} else if c.data {
-			names = c.fields()
+		} else if c.dataOf() != nil {
+			given, _ := c.arguments()
+			names = namesOf(given)
 		}
 		if n > len(names) {
 			return nil, fmt.Errorf("%s() accepts %d positional sub-patterns (%d given)", c.name, len(names), n)

@@ -269,6 +269,9 @@ func (p *prepasser) statement(toks []token) *scanError {
 		return p.raiseStmt(toks)
 	case first.is("assert"):
 		p.wrap(toks, fnAssert+"(")
+		if comma := topLevel(toks, ","); comma > 0 && comma < len(toks)-1 { // the message is asked for where the test fails
+			p.put(toks[comma].end, 100, " lambda: ")
+		}
 		return p.expressions(toks[1:])
 	case first.is("del"):
 		p.wrap(toks, fnDelete+"(")
@@ -281,8 +284,10 @@ func (p *prepasser) statement(toks []token) *scanError {
 		p.loopElse(toks)
 	case first.is("def"):
 		p.blankAnnotations(toks)
-	case first.kind == tokName && len(toks) > 2 && toks[1].is(":") && !isCompound(first) && !keywords[first.text]:
-		p.blankVariable(toks)
+	case first.kind == tokName && !isCompound(first) && !keywords[first.text] && targetEnd(toks) < len(toks)-1 && toks[targetEnd(toks)].is(":"):
+		if toks = p.blankVariable(toks, targetEnd(toks)); toks == nil {
+			return nil
+		}
 	case !isCompound(first):
 		if err := p.unpack(toks); err != nil {
 			return err
@@ -380,63 +385,6 @@ func (p *prepasser) classStmt(toks []token) *scanError {
 	}
 	p.replace(toks[0].start, toks[1].end, open+")")
 	return nil
-}
-
-// blankAnnotations removes the annotations of a def's parameters and result, and the mark
-// of those that have no names for callers.
-func (p *prepasser) blankAnnotations(toks []token) {
-	depth := 0
-	for i := 0; i < len(toks)-1; i++ {
-		t := toks[i]
-		switch {
-		case t.is("(") || t.is("[") || t.is("{"):
-			depth++
-		case t.is(")") || t.is("]") || t.is("}"):
-			depth--
-		case t.is("->") && depth == 0:
-			p.replace(t.start, toks[len(toks)-2].end, "")
-			return
-		case t.is(":") && depth == 1 && isParameter(toks[:i]):
-			end := annotationEnd(toks[i:])
-			p.replace(t.start, toks[i+end-1].end, "")
-			i += end - 1
-		case t.is("/") && depth == 1 && toks[i-1].is(","):
-			p.replace(toks[i-1].start, t.end, "")
-		}
-	}
-}
-
-// isParameter reports whether the last token is a parameter's name.
-func isParameter(before []token) bool {
-	n := len(before)
-	return n >= 2 && before[n-1].kind == tokName && (before[n-2].is("(") || before[n-2].is(",") || before[n-2].is("*") || before[n-2].is("**"))
-}
-
-// annotationEnd returns the number of tokens from the colon up to the comma,
-// "=" or bracket that ends the annotation.
-func annotationEnd(toks []token) int {
-	depth := 0
-	for i, t := range toks {
-		switch {
-		case depth == 0 && (t.is(",") || t.is("=") || t.is(")")):
-			return i
-		case t.is("(") || t.is("[") || t.is("{"):
-			depth++
-		case t.is(")") || t.is("]") || t.is("}"):
-			depth--
-		}
-	}
-	return len(toks)
-}
-
-// blankVariable removes the annotation of "x: int = 3".
-func (p *prepasser) blankVariable(toks []token) {
-	eq := topLevel(toks, "=")
-	if eq < 0 {
-		p.replace(toks[0].start, toks[len(toks)-1].end, fmt.Sprintf("%s(%q)", fnAnnotated, toks[0].text))
-		return
-	}
-	p.replace(toks[1].start, toks[eq-1].end, "")
 }
 
 // expressions rewrites the tokens of a statement.

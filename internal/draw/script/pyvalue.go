@@ -30,6 +30,14 @@ func equal(x, y starlark.Value, depth int) (bool, error) {
 	if a, b, ok := complexes(x, y); ok {
 		return a == b, nil
 	}
+	if a, ok := x.(*object); ok && x != y {
+		if v, ok, err := special(a.thread, x, "__eq__", y); ok {
+			return err == nil && bool(v.Truth()), err
+		}
+	}
+	if a, b, ok := twoData(x, y, false); ok {
+		return equal(a, b, depth+1)
+	}
 	if a, ok := y.(numpyType); ok {
 		x, y = a, x
 	}

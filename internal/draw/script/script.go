@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -176,13 +177,16 @@ func (f *File) run() (starlark.StringDict, error) {
 	if err != nil {
 		return nil, f.located(err)
 	}
-	f.again = l.drew || slices.ContainsFunc(slices.Collect(maps.Values(globals)), isChangeable)
+	f.again = l.drew || changesClass.MatchString(f.src) || slices.ContainsFunc(slices.Collect(maps.Values(globals)), isChangeable)
 	globals.Freeze()
 	f.fixtures = l.fixtures
 	l.enlist()
 	f.mark(globals["pytestmark"])
 	return globals, nil
 }
+
+// changesClass is an assignment to an attribute of what may be a class.
+var changesClass = regexp.MustCompile(`(?:\b(?:cls|__class__|_*[A-Z]\w*)|\btype\(self\))\.\w+[ \t]*(?:[-+*/%&|^@]|//|\*\*)?=[^=]|\bsetattr\((?:cls|[A-Z])`)
 
 // isChangeable reports whether a value outside of a test is one that tests may
 // change.

@@ -20,10 +20,10 @@ func init() {
 	standard = map[string]starlark.Value{
 		"math": &library{name: "math", names: mathNames()}, "itertools": &library{name: "itertools", names: itertoolsNames()},
 		"collections": &library{name: "collections", names: starlark.StringDict{"OrderedDict": pyTypes["dict"], "namedtuple": builtin("namedtuple", namedTuple)}},
-		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "cached_property": builtin("cached_property", makeProperty), "wraps": builtin("wraps", wraps), "cache": builtin("cache", uncached), "lru_cache": starlark.NewBuiltin("lru_cache", lruCache)}},
+		"functools":   &library{name: "functools", names: starlark.StringDict{"partial": starlark.NewBuiltin("partial", partial), "reduce": builtin("reduce", reduce), "cached_property": builtin("cached_property", makeProperty), "wraps": builtin("wraps", wraps), "cache": builtin("cache", uncached), "lru_cache": starlark.NewBuiltin("lru_cache", lruCache), "total_ordering": ofOne("total_ordering", totalOrdering)}},
 		"time":        &library{name: "time", names: starlark.StringDict{"time": noTime, "perf_counter": noTime, "sleep": ignoredCall("sleep")}},
 		"dataclasses": &library{name: "dataclasses", names: dataclassNames()}, "enum": &library{name: "enum", names: starlark.StringDict{"auto": builtin("auto", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return auto, nil })}},
-		"abc":      &library{name: "abc", names: starlark.StringDict{"abstractmethod": ofOne("abstractmethod", func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) { return f, nil })}},
+		"abc":      &library{name: "abc", names: starlark.StringDict{"abstractmethod": ofOne("abstractmethod", func(_ *starlark.Thread, f starlark.Value) (starlark.Value, error) { return abstractMethod{f}, nil })}},
 		"numbers":  &library{name: "numbers", names: starlark.StringDict{"Number": starlark.Tuple{pyTypes["int"], pyTypes["float"], pyTypes["complex"]}, "Real": starlark.Tuple{pyTypes["int"], pyTypes["float"]}, "Integral": pyTypes["int"]}},
 		"gc":       &library{name: "gc", names: starlark.StringDict{"collect": ignoredCall("collect")}},
 		"platform": &library{name: "platform", names: starlark.StringDict{"system": builtin("system", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return starlark.String("Linux"), nil })}},

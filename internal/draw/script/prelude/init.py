@@ -2,6 +2,7 @@
 # this file; the bounds and deviations are those of PyTorch 1.13.
 import math
 
+import numpy as np
 import torch
 
 
@@ -110,3 +111,40 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu"):
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu"):
     return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity))
+
+
+def orthogonal_(tensor, gain=1.0):
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    few, many = min(rows, columns), max(rows, columns)
+    if few * many <= 4096:  # data of the program, as what other functions draw
+        basis = np.random.randn(few, many)
+        for i in range(few):
+            for _ in range(2 if i > 0 else 0):
+                basis[i] = basis[i] - np.matmul(np.matmul(basis[:i], basis[i]), basis[:i])
+            basis[i] = basis[i] / np.sqrt(np.sum(basis[i] * basis[i]))
+        q = torch.tensor(basis, dtype=tensor.dtype)
+    else:
+        q, r = torch.linalg.qr(torch.empty(many, few, dtype=tensor.dtype).normal_())
+        q = (q * torch.diag(r).sign()).t()
+    if rows > columns:
+        q = q.t()
+    with torch.no_grad():
+        tensor.copy_(q.reshape(tensor.shape))
+        return tensor.mul_(gain)
+
+
+def sparse_(tensor, sparsity, std=0.01):
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape[0], tensor.shape[1]
+    zeros = int(math.ceil(sparsity * rows))
+    with torch.no_grad():
+        tensor.normal_(0, std)
+        for column in range(columns):
+            tensor[torch.randperm(rows)[:zeros], column] = 0
+    return tensor
