@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"plumb/internal/arg"
 	"plumb/op"
@@ -22,7 +23,7 @@ var getitemOps = []*op.Def{
 // getitem applies the parts of the index from left to right, then the tensors
 // among them together.
 func getitem(b op.Builder, a op.Args) []op.Value {
-	x, index := a.Value(arg.Input), a.Any(arg.Index).(op.Index)
+	x, index := a.Value(arg.Input), numbered(a.Any(arg.Index).(op.Index))
 	used := 0
 	for _, e := range index {
 		used += consumed(e)
@@ -73,6 +74,23 @@ func getitem(b op.Builder, a op.Args) []op.Value {
 		return vals(b.Op("alias", x))
 	}
 	return vals(x)
+}
+
+// numbered has a number for each tensor that stands for one, as PyTorch does: one of
+// integers without dimensions selects, so that the result is a view. In a graph, where
+// its element is not known, it is an index as others are.
+func numbered(index op.Index) op.Index {
+	index = slices.Clone(index)
+	for i, e := range index {
+		v, ok := e.(op.Value)
+		if !ok || len(v.Shape()) != 0 || !v.DType().IsInt() || v.DType() == tensor.U8 {
+			continue
+		}
+		if t, err := op.ElementsOf(v); err == nil && t != nil {
+			index[i] = t.Int(0)
+		}
+	}
+	return index
 }
 
 // whether is the index that a bool means in the dimension that it inserts.

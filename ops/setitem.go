@@ -43,7 +43,7 @@ func sampleSetitem(s *op.Sampler) []any {
 // assignedIndex is the index, where True alone is None: PyTorch copies into what it
 // makes then, as into a view, and leaves x[False] = value undone.
 func assignedIndex(a op.Args) op.Index {
-	index := a.Any(arg.Index).(op.Index)
+	index := numbered(a.Any(arg.Index).(op.Index))
 	if len(index) == 1 && index[0] == true {
 		return op.Index{nil}
 	}

@@ -457,6 +457,10 @@ func setAttr(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	}
 	name, ok := starlark.AsString(a[1])
 	x, settable := a[0].(starlark.HasSetField)
+	switch of := asPath(a[0]).(type) {
+	case *library, foreign, path, testCase:
+		return nil, lack("setattr of %s is not supported in test files", str(of))
+	}
 	if !ok || !settable {
 		return nil, fmt.Errorf("setattr of %s", article(a[0].Type()))
 	}

@@ -23,7 +23,7 @@ func init() {
 	hostFunctions = starlark.StringDict{
 		fnUnsupported: builtin(fnUnsupported, unsupportedHere), fnDropped: loading(fnDropped, dropped), fnUndefined: builtin(fnUndefined, undefinedHere), fnMember: builtin(fnMember, member), fnAnnotated: builtin(fnAnnotated, annotated),
 		fnChain: builtin(fnChain, chain), fnConcat: builtin(fnConcat, concat), fnMany: builtin(fnMany, many), fnMerge: builtin(fnMerge, merge),
-		fnUnpack: builtin(fnUnpack, unpack), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
+		fnUnpack: builtin(fnUnpack, unpack), fnUnpackEach: builtin(fnUnpackEach, unpackEach), fnFormat: builtin(fnFormat, formatCall), fnDelete: builtin(fnDelete, deleteItem),
 		fnDepth: starlark.NewBuiltin(fnDepth, checkDepth),
 		fnAttr:  builtin(fnAttr, attrCall), fnLook: builtin(fnLook, look), fnIn: builtin(fnIn, contains), fnNotIn: builtin(fnNotIn, notContains),
 		"any": builtin("any", anyTrue), "all": builtin("all", allTrue), "map": builtin("map", mapCall), "filter": builtin("filter", filterCall),
@@ -51,7 +51,7 @@ var pythonAttrs = map[string]bool{
 	"format": true, "zfill": true, "ljust": true, "rjust": true, "center": true, "sort": true, "reverse": true, "copy": true, "swapcase": true,
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"accumulate": true, "reduce": true, "outer": true, "join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
-	"__name__": true, "__init__": true, "__version__": true, "__class__": true, "__len__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
+	"__name__": true, "__init__": true, "__version__": true, "__class__": true, "__len__": true, "__getitem__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 	"pytorch": true, "oneflow": true, "type": true, "name": true, "environ": true,
 	"flatten": true, "max": true, "mean": true, "min": true, "ndim": true, "numel": true, "ravel": true, "reshape": true, "shape": true, "size": true, "squeeze": true, "sum": true,
 }
@@ -166,6 +166,21 @@ func unpack(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	return starlark.Tuple(append(out, vs[len(vs)-after:]...)), nil
 }
 
+// unpackEach is what stands behind "in" of "for a, *b, c in".
+func unpackEach(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	vs, err := iterate(t, a[0])
+	if err != nil {
+		return nil, err
+	}
+	out := make([]starlark.Value, len(vs))
+	for i, v := range vs {
+		if out[i], err = unpack(t, starlark.Tuple{v, a[1], a[2]}); err != nil {
+			return nil, err
+		}
+	}
+	return starlark.NewList(out), nil
+}
+
 // hashOf is hash(v): of an integer itself.
 func hashOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	if len(a) != 1 {
@@ -213,6 +228,8 @@ func deleteItem(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, lack("del of an expression is not supported in test files")
 	}
 	switch x := a[0].(type) {
+	case environment:
+		return starlark.None, x.SetKey(a[1], starlark.None)
 	case *starlark.Dict:
 		_, found, err := x.Delete(a[1])
 		if err == nil && !found {

@@ -125,7 +125,7 @@ func (f *frame) token(p *prepasser, toks []token, i int) int {
 		f.endSegment(p, toks, i)
 	case delimits(t):
 		f.delimiter(p, toks, i)
-	case (t.is("*") || t.is("**")) && i == f.item && f.open >= 0 && !f.call:
+	case (t.is("*") || t.is("**")) && i == f.item && f.open >= 0 && !f.call && !p.done[t.start]:
 		f.stars = true
 	}
 	return 0
@@ -336,4 +336,45 @@ func (p *prepasser) starTarget(toks []token, target span, eq, end token) *scanEr
 	p.put(eq.end, 1, " "+fnUnpack+"((")
 	p.put(end.end, -2, "), "+strconv.Itoa(before)+", "+strconv.Itoa(after)+")")
 	return nil
+}
+
+// starLoop turns "for a, *b in xs" into "for a, b in __unpackeach__(xs, 1, 0)".
+func (p *prepasser) starLoop(toks []token, at int) {
+	star, in, before, after, depth := -1, -1, 0, 0, 0
+	for i := at + 1; i < len(toks) && in < 0 && depth >= 0; i++ {
+		switch t := toks[i]; {
+		case t.is("(") || t.is("[") || t.is("{"):
+			depth++
+		case t.is(")") || t.is("]") || t.is("}"):
+			depth--
+		case depth > 0:
+		case t.is("in"):
+			in = i
+		case t.is("*") && (i == at+1 || toks[i-1].is(",")):
+			star = i
+		case t.is(",") && star < 0:
+			before++
+		case t.is(",") && !toks[i+1].is("in"):
+			after++
+		}
+	}
+	if star < 0 || in < 0 {
+		return
+	}
+	end := in + 1
+	for depth = 0; end < len(toks); end++ {
+		t := toks[end]
+		if depth == 0 && (t.is(":") || t.is("for") || t.is("if") || t.is(")") || t.is("]") || t.is("}")) {
+			break
+		}
+		if t.is("(") || t.is("[") || t.is("{") {
+			depth++
+		} else if t.is(")") || t.is("]") || t.is("}") {
+			depth--
+		}
+	}
+	p.replace(toks[star].start, toks[star].end, "")
+	p.done[toks[star].start] = true
+	p.put(toks[in].end, 1, " "+fnUnpackEach+"(")
+	p.put(toks[end-1].end, -2, ", "+strconv.Itoa(before)+", "+strconv.Itoa(after)+")")
 }

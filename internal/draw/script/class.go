@@ -36,6 +36,7 @@ type class struct {
 	strict      bool                      // it is an abc.ABC
 	frozen      bool                      // it was made outside of every test
 	decorators  []starlark.Value          // functions, the innermost first
+	marked      []*pytestMark             // the innermost first
 	abstract    []string                  // what its body has for others to define
 }
 
@@ -444,6 +445,7 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 			bases = append(bases, v)
 			c.isTest, c.unittest, c.close = c.isTest || v.unittest, c.unittest || v.unittest, c.close || v.close
 			c.by = append(c.by, v.by...)
+			c.marked = append(c.marked, v.marked...)
 			if v.base != nil {
 				c.inherited, c.base = v.inherited, v.base
 			}
@@ -486,7 +488,11 @@ func beginClass(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 		case *parametrize:
 			c.by = append(c.by, d)
 		case ignored:
-			c.skip = d.skip
+			if d.mark != nil {
+				c.marked = append(c.marked, d.mark)
+			} else {
+				c.skip = d.skip
+			}
 		case lacked:
 			c.lacks = string(d)
 		case mistaken:

@@ -236,33 +236,6 @@ func (d *draw) body() (starlark.Value, error) {
 	return v, d.tearDown()
 }
 
-// setUp prepares the call of the test: the values that the file makes outside
-// of it are the draw's own, and the class's setUp has run.
-func (d *draw) setUp() (err error) {
-	if d.test.file.again {
-		now, err := d.test.file.rerun(d, d.test)
-		if err != nil {
-			return err
-		}
-		d.test = now
-	}
-	t := d.test
-	if t.class == nil || t.signature().NumParams() == 0 {
-		return nil
-	}
-	if m, ok := t.class.lookup("setUpClass").(*wrappedMethod); ok { // what it assigns is the case's own
-		if _, err := starlark.Call(d.thread, m.Callable, t.receiver(d.fields), nil); err != nil {
-			return err
-		}
-	}
-	fn := t.class.lookup("setUp")
-	if fn == nil {
-		return nil
-	}
-	_, err = starlark.Call(d.thread, fn, t.receiver(d.fields), nil)
-	return err
-}
-
 // receiver returns the arguments of the test's function.
 func (t *Test) receiver(fields map[string]starlark.Value) starlark.Tuple {
 	if t.signature().NumParams() == len(t.given)+len(t.fixtures.of(t.signature())) || t.class == nil && t.signature().ParamDefault(0) != nil {

@@ -109,17 +109,6 @@ func (e environment) SetKey(k, v starlark.Value) error {
 	return nil
 }
 
-// setEnvironment is monkeypatch.setenv, and delenv without a value.
-func setEnvironment(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	switch len(args) {
-	case 1:
-		return starlark.None, environmentOf(t).SetKey(args[0], starlark.None)
-	case 2:
-		return starlark.None, environmentOf(t).SetKey(args[0], starlark.String(str(args[1])))
-	}
-	return nil, fmt.Errorf("setenv takes a name and a value")
-}
-
 // osPath is os.path, of which test files have what computes with names alone.
 var osPath = &library{name: "os.path", names: starlark.StringDict{
 	"join":   builtin("os.path.join", joinPath),

@@ -116,6 +116,13 @@ func (fs fixtures) used(t *Test) []*fixture {
 			out = append(out, f)
 		}
 	}
+	for _, m := range t.marked {
+		for _, v := range m.args {
+			if used := fs[str(v)]; m.name == "usefixtures" && used != nil {
+				out = append(out, used)
+			}
+		}
+	}
 	return fs.behind(append(out, fs.of(t.signature())...))
 }
 
@@ -159,6 +166,8 @@ func withID(name, id string) string {
 type prepared struct {
 	values map[*fixture]starlark.Value
 	yields []*iterator // to be gone on with at the end
+	// finalizers are functions that fixtures want called at the end.
+	finalizers []starlark.Value
 }
 
 // arguments calls the test's fixtures and returns its arguments.
@@ -203,7 +212,10 @@ func (d *draw) prepare(f *fixture, depth int) (starlark.Value, error) {
 		name, _ := f.fn.Param(i)
 		var v starlark.Value
 		var err error
+		given := slices.IndexFunc(d.test.given, func(kw starlark.Tuple) bool { return kw[0] == starlark.Value(starlark.String(name)) })
 		switch inner := d.test.fixtures[name]; {
+		case given >= 0: // in the place of the fixture
+			v = d.test.given[given][1]
 		case name == "self" || name == "cls":
 			v = testCase{d.test.class, d.fields}
 		case name == "request":
@@ -231,8 +243,13 @@ func (d *draw) prepare(f *fixture, depth int) (starlark.Value, error) {
 	return v, err
 }
 
-// tearDown goes on with the fixtures that yielded, the last first.
+// tearDown calls finalizers, and goes on with the fixtures that yielded, the last first.
 func (d *draw) tearDown() error {
+	for _, f := range slices.Backward(d.prepared.finalizers) {
+		if _, err := starlark.Call(d.thread, f, nil, nil); err != nil {
+			return err
+		}
+	}
 	for _, i := range slices.Backward(d.prepared.yields) {
 		if _, err := i.next(); err != nil {
 			return err

@@ -23,9 +23,13 @@ var torchCalls = map[path]struct {
 	"torch.ctc_loss":                 {name: "ctc_loss"},
 	"torch.hann_window":              {name: "hann_window"},
 	"torch.cast":                     {name: "cast"}, // OneFlow's
-	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"},
-	"torch.autograd.backward": {"backward", func(v starlark.Value) bool { _, several := sequence(v); return several }},
-	"torch.einsum":            {"einsum", func(v starlark.Value) bool { _, isTensor := v.(*symbol); return isTensor }},
+	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"}, "torch.utils.data.IterableDataset": {name: "IterableDataset"},
+	"torch.utils.data.Subset": {name: "Subset"}, "torch.utils.data.ConcatDataset": {name: "ConcatDataset"}, "torch.utils.data.random_split": {name: "random_split"},
+	"torch.utils.data.Sampler": {name: "Sampler"}, "torch.utils.data.SequentialSampler": {name: "SequentialSampler"}, "torch.utils.data.RandomSampler": {name: "RandomSampler"},
+	"torch.utils.data.SubsetRandomSampler": {name: "SubsetRandomSampler"}, "torch.utils.data.BatchSampler": {name: "BatchSampler"}, "torch.utils.data.default_collate": {name: "default_collate"},
+	"torch.utils.data.dataloader.default_collate": {name: "default_collate"},
+	"torch.autograd.backward":                     {"backward", func(v starlark.Value) bool { _, several := sequence(v); return several }},
+	"torch.einsum":                                {"einsum", func(v starlark.Value) bool { _, isTensor := v.(*symbol); return isTensor }},
 }
 
 // fromTorchPrelude answers a call that torch.py has; nil for others.

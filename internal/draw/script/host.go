@@ -130,6 +130,7 @@ func (p path) onHost(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		return v, nil
 	}
 	for _, answer := range []func() (starlark.Value, error){
+		func() (starlark.Value, error) { return p.unbound(t, args, kwargs) },
 		func() (starlark.Value, error) { return p.ofModule(t, args, kwargs) },
 		func() (starlark.Value, error) { return p.hosted(t, args) },
 		func() (starlark.Value, error) { return p.optimizing(t, args, kwargs) },

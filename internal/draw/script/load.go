@@ -42,7 +42,8 @@ func (*autotest) Hash() (uint32, error) { return 0, nil }
 type ignored struct {
 	name string
 	skip string
-	lost bool // it has an effect in Python
+	lost bool        // it has an effect in Python
+	mark *pytestMark // that it is; nil for others
 }
 
 func (i ignored) String() string        { return i.name }
@@ -222,6 +223,7 @@ type marks struct {
 	given       []starlark.Tuple   // arguments that hypothesis draws
 	head        *starlark.Function // below the decorators of the file
 	examples    int                // cases that hypothesis is asked for; 0: as many as it likes
+	marked      []*pytestMark      // the innermost first
 }
 
 // define returns what the name of a function that was just defined is bound
@@ -299,6 +301,9 @@ func decoratedBy(t *starlark.Thread, fn *starlark.Function, decorators []starlar
 		case ignored:
 			if d.skip != "" {
 				m.skip = d.skip
+			}
+			if d.mark != nil {
+				m.marked = append(m.marked, d.mark)
 			}
 		case lacked:
 			m.lacks = string(d)
@@ -445,12 +450,13 @@ func (l *loader) test(name string, m *marks, in *class) *Test {
 	test := &Test{
 		Name: l.testName(name, in), File: f.Name, Line: int(m.head.Position().Line), Options: m.options(), Skip: m.skip,
 		file: f, fn: m.fn, head: m.head, class: in, fixtures: l.fixtures, global: m.global, lacks: m.lacks, wrong: m.wrong,
-		given: slices.Clone(m.given),
+		given: slices.Clone(m.given), marked: slices.Clone(m.marked),
 	}
 	if m.given != nil {
 		test.examples = cmp.Or(m.examples, options.N)
 	}
 	if in != nil {
+		test.marked = append(test.marked, in.marked...)
 		if test.Skip == "" {
 			test.Skip = in.skip
 		}

@@ -72,6 +72,10 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return toStr(nil, starlark.Tuple{x}) }), nil
 	case name == "__len__":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
+	case name == "__getitem__" && stdlibPrelude()["getitem"] != nil:
+		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			return starlark.Call(t, stdlibPrelude()["getitem"], append(starlark.Tuple{x}, a...), nil)
+		}), nil
 	}
 	if isNumber(x) {
 		if v, err := scalarAttr(x, name); v != nil || err != nil {
@@ -409,4 +413,21 @@ func complexAttr(x complex128, name string) starlark.Value {
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return complexNumber(complex(real(x), -imag(x))), nil })
 	}
 	return nil
+}
+
+// unbound is torch.Tensor.relu(x): a method of a tensor, by its class.
+func (p path) unbound(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	name, ok := strings.CutPrefix(string(p), "torch.Tensor.")
+	if !ok || len(args) == 0 || strings.HasPrefix(name, "__") {
+		return nil, nil
+	}
+	s, ok := args[0].(*symbol)
+	if !ok || s.kind != kindTensor {
+		return nil, nil
+	}
+	fn, err := s.Attr(name)
+	if err != nil || fn == nil {
+		return nil, err
+	}
+	return starlark.Call(t, fn, args[1:], kwargs)
 }

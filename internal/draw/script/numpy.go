@@ -201,7 +201,7 @@ func fillNumpyFuncs() {
 		"concatenate": {[]string{"arrays", "axis"}, 1, concatenate}, "stack": {[]string{"arrays", "axis"}, 1, stackArrays}, "expand_dims": {[]string{"a", "axis"}, 2, expandDims}, "squeeze": {[]string{"a", "axis"}, 1, squeeze},
 		"reshape": {[]string{"a", "newshape"}, 2, reshapeCall}, "transpose": {[]string{"a", "axes"}, 1, transposeCall}, "where": {[]string{"condition", "x", "y"}, 1, where}, "maximum": {[]string{"x1", "x2"}, 2, extremum("gt")}, "minimum": {[]string{"x1", "x2"}, 2, extremum("lt")},
 		"clip": {[]string{"a", "a_min", "a_max"}, 3, clip}, "flip": {[]string{"m", "axis"}, 1, flip}, "broadcast_to": {[]string{"array", "shape"}, 2, broadcastTo},
-		"unique": {[]string{"ar"}, 1, unique}, "shape": {[]string{"a"}, 1, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
+		"unique": {[]string{"ar", "return_index", "return_inverse", "return_counts"}, 1, unique}, "shape": {[]string{"a"}, 1, func(t *starlark.Thread, a arguments) (starlark.Value, error) {
 			x, err := a.array(t, "a")
 			if err != nil {
 				return nil, err

@@ -269,24 +269,51 @@ func argsortCall(t *starlark.Thread, args arguments) (starlark.Value, error) {
 	return i, err
 }
 
+// unique is numpy.unique; what return_index, return_inverse and return_counts ask for
+// follows the elements.
 func unique(t *starlark.Thread, args arguments) (starlark.Value, error) {
 	a, err := args.array(t, "ar")
 	if err != nil {
 		return nil, err
 	}
-	v, _, err := a.sortedRows(starlark.None)
+	v, order, err := a.sortedRows(starlark.None)
 	if err != nil {
 		return nil, err
 	}
 	at := []int{}
+	inverse := tensor.New(tensor.I64, v.t.Len())
 	for i := range v.t.Len() {
 		if i == 0 || v.t.At(i) != v.t.At(i-1) {
 			at = append(at, i)
 		}
+		inverse.SetInt(int(order.t.Int(i)), int64(len(at)-1))
 	}
 	out := tensor.New(v.t.DType(), len(at))
+	first, counts := tensor.New(tensor.I64, len(at)), tensor.New(tensor.I64, len(at))
 	for i, j := range at {
 		out.Set(i, v.t.At(j))
+		end := v.t.Len()
+		if i+1 < len(at) {
+			end = at[i+1]
+		}
+		counts.SetInt(i, int64(end-j))
+		least := order.t.Int(j)
+		for k := j; k < end; k++ {
+			least = min(least, order.t.Int(k))
+		}
+		first.SetInt(i, least)
 	}
-	return &array{out}, nil
+	all := starlark.Tuple{&array{out}}
+	for _, more := range []struct {
+		name string
+		t    *tensor.Tensor
+	}{{"return_index", first}, {"return_inverse", inverse}, {"return_counts", counts}} {
+		if v := args.get(more.name); v != nil && bool(v.Truth()) {
+			all = append(all, &array{more.t})
+		}
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return all, nil
 }

@@ -33,6 +33,7 @@ const (
 	fnMany        = "__many__"
 	fnMerge       = "__merge__"
 	fnUnpack      = "__unpack__"
+	fnUnpackEach  = "__unpackeach__"
 	fnFormat      = "__format__"
 	fnDelete      = "__delete__"
 	fnAttr        = "__attr__"
@@ -389,6 +390,11 @@ func (p *prepasser) classStmt(toks []token) *scanError {
 
 // expressions rewrites the tokens of a statement.
 func (p *prepasser) expressions(toks []token) *scanError {
+	for i, t := range toks {
+		if t.is("for") {
+			p.starLoop(toks, i)
+		}
+	}
 	if err := p.nest(toks); err != nil {
 		return err
 	}

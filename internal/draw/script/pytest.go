@@ -18,6 +18,7 @@ type parametrize struct {
 	// attributes says that the values are those of attributes of the class, as
 	// parameterized_class has it.
 	attributes bool
+	indirect   []string // names of fixtures whose request.param the values are
 }
 
 // parameterSet are the values of one test. It is also what pytest.param gives.
@@ -84,8 +85,8 @@ func callPytest(t *starlark.Thread, f foreign, args starlark.Tuple, kwargs []sta
 		}
 		return ignored{name: string(f), skip: why}, nil
 	default:
-		if strings.HasPrefix(name, "mark.") {
-			return ignored{name: string(f)}, nil
+		if mark, ok := strings.CutPrefix(name, "mark."); ok {
+			return ignored{name: string(f), mark: &pytestMark{mark, args, kwargs}}, nil
 		}
 		return nil, nil
 	}
@@ -141,6 +142,15 @@ func makeParametrize(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 			p.names = append(p.names, str(v))
 		}
 	}
+	for _, v := range keyword(kwargs, "indirect") {
+		if list, several := sequence(v); several {
+			for _, name := range list {
+				p.indirect = append(p.indirect, str(name))
+			}
+		} else if v.Truth() {
+			p.indirect = p.names
+		}
+	}
 	values, err := iterate(t, args[1])
 	if err != nil {
 		return nil, fmt.Errorf("pytest.mark.parametrize: argvalues: %w", err)
@@ -153,7 +163,12 @@ func makeParametrize(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		p.sets = append(p.sets, set)
 	}
 	if ids := append(args[2:], keyword(kwargs, "ids")...); len(ids) > 0 {
-		given, _ := sequence(ids[0]) // a function of ids names nothing here
+		given, _ := sequence(ids[0])
+		if namer, ok := ids[0].(starlark.Callable); ok {
+			if err := p.named(t, namer); err != nil {
+				return nil, err
+			}
+		}
 		for i := range min(len(given), len(p.sets)) {
 			if s, ok := starlark.AsString(given[i]); ok {
 				p.sets[i].id = s
@@ -161,6 +176,26 @@ func makeParametrize(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 		}
 	}
 	return p, nil
+}
+
+// named gives sets the ids that a function has for their values, where it has one.
+func (p *parametrize) named(t *starlark.Thread, namer starlark.Callable) error {
+	for i := range p.sets {
+		var ids []string
+		for k, v := range p.sets[i].values {
+			id, err := starlark.Call(t, namer, starlark.Tuple{v}, nil)
+			if err != nil {
+				return err
+			}
+			if id == starlark.None {
+				ids = append(ids, parameterID(p.names[k], i, v))
+			} else {
+				ids = append(ids, str(id))
+			}
+		}
+		p.sets[i].id = strings.Join(ids, "-")
+	}
+	return nil
 }
 
 // set reads the i-th of the argvalues. Its id is pytest's.
@@ -227,7 +262,7 @@ func parametrized(test *Test, by []*parametrize) []*Test {
 				if p.attributes {
 					next = append(next, t.of(p.names, set))
 				} else {
-					next = append(next, t.with(p.names, set))
+					next = append(next, t.with(p, set))
 				}
 			}
 		}
@@ -237,10 +272,18 @@ func parametrized(test *Test, by []*parametrize) []*Test {
 }
 
 // with is the test with a set of arguments.
-func (t *Test) with(names []string, set parameterSet) *Test {
+func (t *Test) with(p *parametrize, set parameterSet) *Test {
 	one := *t
 	one.given = slices.Clone(t.given)
-	for i, name := range names {
+	for i, name := range p.names {
+		if slices.Contains(p.indirect, name) {
+			one.params = maps.Clone(one.params)
+			if one.params == nil {
+				one.params = map[string]starlark.Value{}
+			}
+			one.params[name] = set.values[i]
+			continue
+		}
 		one.given = append(one.given, starlark.Tuple{starlark.String(name), set.values[i]})
 		if t.wrong == nil && !t.takes(name) {
 			one.wrong = &positioned{point{int32(t.Line), 1}, fmt.Errorf("%s has no argument %q, which pytest.mark.parametrize gives", shortName(t.head), name)}

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"fmt"
 	slash "path"
 	"strings"
 
@@ -12,10 +11,6 @@ import (
 func ownFixtures() fixtures {
 	all := fixtures{}
 	for name, names := range map[string]starlark.StringDict{
-		"monkeypatch": {
-			"setenv": starlark.NewBuiltin("setenv", setEnvironment), "delenv": starlark.NewBuiltin("delenv", setEnvironment), "chdir": ignoredCall("chdir"), "syspath_prepend": ignoredCall("syspath_prepend"), "undo": ignoredCall("undo"),
-			"setattr": builtin("monkeypatch.setattr", patchAttr),
-		},
 		"caplog": {"at_level": starlark.NewBuiltin("caplog.at_level", subTest), "set_level": ignoredCall("set_level"), "clear": ignoredCall("clear")},
 	} {
 		all[name] = &fixture{name: name, of: func(*draw) starlark.Value { return &library{name: name, names: names, lacks: true} }}
@@ -25,9 +20,17 @@ func ownFixtures() fixtures {
 		return &library{name: "capsys", names: starlark.StringDict{"readouterr": builtin("capsys.readouterr", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
 			out := d.printed.String()[read:]
 			read = d.printed.Len()
-			return &library{name: "CaptureResult", names: starlark.StringDict{"out": starlark.String(out), "err": starlark.String("")}}, nil
+			return starlark.Call(d.thread, &namedType{name: "CaptureResult", fields: []string{"out", "err"}}, starlark.Tuple{starlark.String(out), starlark.String("")}, nil)
 		})}, lacks: true}
 	}}
+	all["monkeypatch"] = &fixture{name: "monkeypatch", of: func(d *draw) starlark.Value {
+		made, err := starlark.Call(d.thread, stdlibPrelude()["MonkeyPatch"], nil, nil)
+		if err != nil {
+			return foreign("monkeypatch")
+		}
+		return made
+	}}
+	all["request"] = &fixture{name: "request", of: func(d *draw) starlark.Value { return d.request(nil) }}
 	for _, name := range []string{"tmp_path", "tmpdir"} {
 		all[name] = &fixture{name: name, of: func(d *draw) starlark.Value {
 			made, err := starlark.Call(d.thread, stdlibPrelude()["Path"], starlark.Tuple{starlark.String("/tmp/" + name)}, nil)
@@ -38,36 +41,6 @@ func ownFixtures() fixtures {
 		}}
 	}
 	return all
-}
-
-// patchAttr is monkeypatch.setattr of an object of the test's own.
-func patchAttr(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	if o, ok := append(a, nil)[0].(*object); !ok || o.frozen || len(a) != 3 {
-		return nil, lack("monkeypatch.setattr is not supported in test files but of an object and a name")
-	}
-	return setAttr(t, a)
-}
-
-// request is what a fixture is told of who asks for it.
-func (d *draw) request(f *fixture) starlark.Value {
-	getoption := starlark.NewBuiltin("getoption", func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		given := arguments{b.Name(), []string{"name", "default"}, make([]starlark.Value, 2)}
-		if err := given.bind(args, kwargs); err != nil {
-			return nil, err
-		}
-		if given.values[0] == nil {
-			return nil, fmt.Errorf("getoption takes the name of an option")
-		}
-		switch v, err := d.test.file.near.option(t, d.test.File, optionName(str(given.values[0]))); {
-		case v != nil || err != nil:
-			return v, err
-		case given.values[1] != nil:
-			return given.values[1], nil
-		}
-		return nil, lack("no conftest.py has an option %s", str(given.values[0]))
-	})
-	config := &library{name: "request.config", names: starlark.StringDict{"getoption": getoption, "getvalue": getoption}, lacks: true}
-	return &library{name: "request", names: starlark.StringDict{param: d.test.params[f.name], "config": config}, lacks: true}
 }
 
 // optionName is the name under which pytest keeps an option.

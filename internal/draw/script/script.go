@@ -85,6 +85,7 @@ type Test struct {
 	fixtures fixtures
 	params   map[string]starlark.Value // request.param of fixtures, by their names
 	given    []starlark.Tuple          // keyword arguments of its function, by @pytest.mark.parametrize
+	marked   []*pytestMark             // by other marks, the innermost first
 	// attributes are those that its class has in it, by @parameterized_class.
 	attributes starlark.StringDict
 
@@ -185,8 +186,9 @@ func (f *File) run() (starlark.StringDict, error) {
 	return globals, nil
 }
 
-// changesClass is an assignment to an attribute of what may be a class.
-var changesClass = regexp.MustCompile(`(?:\b(?:cls|__class__|_*[A-Z]\w*)|\btype\(self\))\.\w+[ \t]*(?:[-+*/%&|^@]|//|\*\*)?=[^=]|\bsetattr\((?:cls|[A-Z])`)
+// changesClass is an assignment to an attribute of what may be a class, or a function that
+// may change names of the file before each test.
+var changesClass = regexp.MustCompile(`(?:\b(?:cls|__class__|_*[A-Z]\w*)|\btype\(self\))\.\w+[ \t]*(?:[-+*/%&|^@]|//|\*\*)?=[^=]|\bsetattr\((?:cls|[A-Z])|\bdef (?:setup_module|setUpModule|setup_function)\b`)
 
 // isChangeable reports whether a value outside of a test is one that tests may
 // change.

@@ -37,20 +37,17 @@ func init() {
 		"warnings":   &library{name: "warnings", names: warningsNames()},
 		"contextlib": &library{name: "contextlib", names: starlark.StringDict{"contextmanager": ofOne("contextmanager", contextManager), "nullcontext": starlark.NewBuiltin("nullcontext", subTest), "suppress": builtin("suppress", suppress), "ExitStack": builtin("ExitStack", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return &exitStack{}, nil })}},
 		"packaging":  &library{name: "packaging", names: starlark.StringDict{"version": versionLibrary}}, "packaging.version": versionLibrary,
-		"json":   &library{name: "json", names: starlark.StringDict{"dumps": starlark.NewBuiltin("json.dumps", jsonCall("encode")), "loads": starlark.NewBuiltin("json.loads", jsonCall("decode"))}},
+		"json":   &library{name: "json", names: starlark.StringDict{"dumps": starlark.NewBuiltin("json.dumps", jsonText), "loads": starlark.NewBuiltin("json.loads", parseJSON)}},
 		"random": randomModule{}, "numpy": numpy, "numpy.random": numpyRandom, "numpy.linalg": numpyLinalg, "scipy.special": scipySpecial, "scipy": &library{name: "scipy", names: starlark.StringDict{"special": scipySpecial}}, "numpy.testing": numpyTesting,
 	}
 }
 
-// jsonCall is a function of the engine's json of one argument: how dumps lays out its text
-// is ignored.
-func jsonCall(name string) func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-	return func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		if len(args) != 1 {
-			return nil, fmt.Errorf("%s takes one value", b.Name())
-		}
-		return starlark.Call(t, json.Module.Members[name], args, nil)
+// parseJSON is json.loads.
+func parseJSON(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("%s takes one value", b.Name())
 	}
+	return starlark.Call(t, json.Module.Members["decode"], args, nil)
 }
 
 // loggingNames are those of the module logging: loggers say nothing.

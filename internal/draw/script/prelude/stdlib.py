@@ -371,6 +371,10 @@ def median(data):
     return data[half] if len(data) % 2 else (data[half - 1] + data[half]) / 2
 
 
+def getitem(a, b):
+    return a[b]
+
+
 class approx:
     def __init__(self, expected, rel=None, abs=None, nan_ok=False):
         self.expected, self.rel, self.abs, self.nan_ok = expected, rel, abs, nan_ok
@@ -378,6 +382,10 @@ class approx:
     def __eq__(self, actual):
         if isinstance(self.expected, dict):
             return set(self.expected) == set(actual) and all([approx(v, self.rel, self.abs, self.nan_ok) == actual[k] for k, v in self.expected.items()])
+        if hasattr(self.expected, "ndim") and self.expected.ndim > 0:
+            return approx(self.expected.tolist(), self.rel, self.abs, self.nan_ok) == actual
+        if isinstance(self.expected, (list, tuple)) and hasattr(actual, "ndim") and actual.ndim > 0:
+            actual = actual.tolist()
         if isinstance(self.expected, (list, tuple)):
             return len(self.expected) == len(actual) and all([approx(v, self.rel, self.abs, self.nan_ok) == a for v, a in zip(self.expected, actual)])
         if self.expected != self.expected or actual != actual:
@@ -498,3 +506,79 @@ def mkdtemp(*args, **kwargs):
 
 def gettempdir():
     return "/tmp"
+
+
+# pytest's monkeypatch. What it changes is the draw's own.
+class MonkeyPatch:
+    def __init__(self):
+        self._undo = []
+
+    def setenv(self, name, value, prepend=None):
+        if prepend is not None and name in os.environ:
+            value = str(value) + prepend + os.environ[name]
+        self.setitem(os.environ, name, str(value))
+
+    def delenv(self, name, raising=True):
+        self.delitem(os.environ, name, raising)
+
+    def setitem(self, dic, name, value):
+        had = name in dic
+        old = dic[name] if had else None
+        self._undo.append(lambda: _put(dic, name, old) if had else _drop(dic, name))
+        dic[name] = value
+
+    def delitem(self, dic, name, raising=True):
+        if name not in dic:
+            if raising:
+                raise KeyError(name)
+            return
+        old = dic[name]
+        self._undo.append(lambda: _put(dic, name, old))
+        del dic[name]
+
+    def setattr(self, target, name, value=None, raising=True):
+        if isinstance(target, str):
+            raise NotImplementedError("monkeypatch.setattr of a path is not supported in test files")
+        if raising and not hasattr(target, name):
+            raise AttributeError(name)
+        had = hasattr(target, name)
+        old = getattr(target, name) if had else None
+        self._undo.append(lambda: setattr(target, name, old) if had else delattr(target, name))
+        setattr(target, name, value)
+
+    def delattr(self, target, name, raising=True):
+        old = getattr(target, name)
+        self._undo.append(lambda: setattr(target, name, old))
+        delattr(target, name)
+
+    def chdir(self, path):
+        pass
+
+    def syspath_prepend(self, path):
+        pass
+
+    def undo(self):
+        for f in reversed(self._undo):
+            f()
+        self._undo = []
+
+    def context(self):
+        return _Patches()
+
+
+def _put(dic, name, value):
+    dic[name] = value
+
+
+def _drop(dic, name):
+    if name in dic:
+        del dic[name]
+
+
+class _Patches:
+    def __enter__(self):
+        self.patch = MonkeyPatch()
+        return self.patch
+
+    def __exit__(self, *args):
+        self.patch.undo()

@@ -2,7 +2,9 @@
 # parameters or other things that no subject can be given: the calls that
 # PyTorch makes, recorded one by one.
 import math
+import random
 
+import numpy as np
 import torch
 
 
@@ -283,31 +285,174 @@ class TensorDataset:
         return self.tensors[0].size(0)
 
 
-# Batches of stacked samples, in order: what shuffles is each side's own.
-class DataLoader:
-    def __init__(self, dataset, batch_size=1, shuffle=False, drop_last=False, num_workers=0, collate_fn=None, pin_memory=False):
-        if shuffle:
-            raise NotImplementedError("shuffle=True draws on either side")
-        self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, batch_size, drop_last, collate_fn
+class IterableDataset:
+    pass
+
+
+class Subset:
+    def __init__(self, dataset, indices):
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index):
+        return self.dataset[self.indices[index]]
 
     def __len__(self):
-        whole, rest = len(self.dataset) // self.batch_size, len(self.dataset) % self.batch_size
-        return whole + (1 if rest and not self.drop_last else 0)
+        return len(self.indices)
+
+
+class ConcatDataset:
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+
+    def __len__(self):
+        return sum([len(d) for d in self.datasets])
+
+    def __getitem__(self, index):
+        at = index if index >= 0 else len(self) + index
+        for d in self.datasets:
+            if at < len(d):
+                return d[at]
+            at -= len(d)
+        raise IndexError("absolute value of index should not exceed dataset length")
+
+
+def random_split(dataset, lengths, generator=None):
+    n = len(dataset)
+    if any([isinstance(length, float) for length in lengths]) and sum(lengths) <= 1:
+        parts = [int(math.floor(n * f)) for f in lengths]
+        for i in range(n - sum(parts)):
+            parts[i % len(parts)] += 1
+        lengths = parts
+    if sum(lengths) != n:
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = _shuffled(n)
+    out, start = [], 0
+    for length in lengths:
+        out.append(Subset(dataset, order[start : start + length]))
+        start += length
+    return out
+
+
+# An order that is the test's data: the same on either side.
+def _shuffled(n):
+    order = list(range(n))
+    random.shuffle(order)
+    return order
+
+
+class Sampler:
+    def __init__(self, data_source=None):
+        pass
+
+
+class SequentialSampler(Sampler):
+    def __init__(self, data_source):
+        self.data_source = data_source
 
     def __iter__(self):
-        n = len(self.dataset)
-        for k in range(len(self)):
-            samples = [self.dataset[i] for i in range(k * self.batch_size, min((k + 1) * self.batch_size, n))]
-            if self.collate_fn is not None:
-                yield self.collate_fn(samples)
-            elif isinstance(samples[0], (tuple, list)):
-                yield [_stacked(part) for part in zip(*samples)]
-            else:
-                yield _stacked(samples)
+        return iter(list(range(len(self.data_source))))
+
+    def __len__(self):
+        return len(self.data_source)
 
 
-def _stacked(samples):
-    return torch.stack(list(samples)) if isinstance(samples[0], torch.Tensor) else torch.tensor(list(samples))
+class RandomSampler(Sampler):
+    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+        self.data_source, self.replacement = data_source, replacement
+        self.num_samples = len(data_source) if num_samples is None else num_samples
+
+    def __iter__(self):
+        n = len(self.data_source)
+        if self.replacement:
+            return iter([random.randrange(n) for _ in range(self.num_samples)])
+        order = []
+        while len(order) < self.num_samples:
+            order += _shuffled(n)
+        return iter(order[: self.num_samples])
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    def __init__(self, indices, generator=None):
+        self.indices = list(indices)
+
+    def __iter__(self):
+        return iter([self.indices[i] for i in _shuffled(len(self.indices))])
+
+    def __len__(self):
+        return len(self.indices)
+
+
+class BatchSampler(Sampler):
+    def __init__(self, sampler, batch_size, drop_last):
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self):
+        batch = []
+        for i in self.sampler:
+            batch.append(i)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if len(batch) > 0 and not self.drop_last:
+            yield batch
+
+    def __len__(self):
+        whole, rest = len(self.sampler) // self.batch_size, len(self.sampler) % self.batch_size
+        return whole + (1 if rest and not self.drop_last else 0)
+
+
+class DataLoader:
+    def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None, pin_memory=False, drop_last=False, **others):
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.collate_fn = default_collate if collate_fn is None else collate_fn
+        self.streams = not hasattr(dataset, "__getitem__")
+        self.sampler = sampler
+        if sampler is None and not self.streams:
+            self.sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
+        self.batch_sampler = batch_sampler
+        if batch_sampler is None and batch_size is not None and not self.streams:
+            self.batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
+
+    def __len__(self):
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self):
+        if self.streams:
+            batch = []
+            for sample in self.dataset:
+                batch.append(sample)
+                if len(batch) == self.batch_size:
+                    yield self.collate_fn(batch)
+                    batch = []
+            if len(batch) > 0 and not self.drop_last:
+                yield self.collate_fn(batch)
+        elif self.batch_sampler is None:
+            for i in self.sampler:
+                sample = self.dataset[i]
+                yield sample if self.collate_fn is default_collate else self.collate_fn(sample)
+        else:
+            for batch in self.batch_sampler:
+                yield self.collate_fn([self.dataset[i] for i in batch])
+
+
+def default_collate(batch):
+    first = batch[0]
+    if isinstance(first, torch.Tensor):
+        return torch.stack(list(batch))
+    if isinstance(first, dict):
+        return {k: default_collate([b[k] for b in batch]) for k in first}
+    if isinstance(first, str):
+        return list(batch)
+    if isinstance(first, (tuple, list)):
+        return [default_collate(list(part)) for part in zip(*batch)]
+    if isinstance(first, float):
+        return torch.tensor(list(batch), dtype=torch.float64)
+    if isinstance(first, np.ndarray):
+        return torch.stack([torch.as_tensor(b) for b in batch])
+    return torch.tensor(list(batch))
 
 
 def hann_window(window_length, periodic=True, dtype=torch.float32, device=None, requires_grad=False):
