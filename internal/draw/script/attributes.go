@@ -138,7 +138,10 @@ func className(v starlark.Value) string {
 	return ""
 }
 
-func typeCall(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+func typeCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	if len(a) == 3 {
+		return newClass(t, a)
+	}
 	if len(a) != 1 {
 		return nil, fmt.Errorf("type takes one argument, not %d", len(a))
 	}
@@ -458,7 +461,7 @@ func setAttr(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	name, ok := starlark.AsString(a[1])
 	x, settable := a[0].(starlark.HasSetField)
 	switch of := asPath(a[0]).(type) {
-	case *library, foreign, path, testCase:
+	case *library, foreign, path:
 		return nil, lack("setattr of %s is not supported in test files", str(of))
 	}
 	if !ok || !settable {

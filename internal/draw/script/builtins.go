@@ -51,7 +51,7 @@ var pythonAttrs = map[string]bool{
 	"format": true, "zfill": true, "ljust": true, "rjust": true, "center": true, "sort": true, "reverse": true, "copy": true, "swapcase": true,
 	"real": true, "imag": true, "conjugate": true, "is_integer": true, "bit_length": true, "count": true, "index": true, "encode": true, "decode": true,
 	"accumulate": true, "reduce": true, "outer": true, "join": true, "replace": true, "extend": true, "item": true, "tolist": true, "all": true, "any": true, "astype": true, "dtype": true,
-	"__name__": true, "__init__": true, "__version__": true, "__class__": true, "__len__": true, "__getitem__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
+	"__name__": true, "__init__": true, "__version__": true, "__class__": true, "__len__": true, "__getitem__": true, "__setitem__": true, "__delitem__": true, "keys": true, "isnumeric": true, "isdecimal": true, "isidentifier": true, "casefold": true, "numerator": true, "union": true,
 	"pytorch": true, "oneflow": true, "type": true, "name": true, "environ": true,
 	"flatten": true, "max": true, "mean": true, "min": true, "ndim": true, "numel": true, "ravel": true, "reshape": true, "shape": true, "size": true, "squeeze": true, "sum": true,
 }

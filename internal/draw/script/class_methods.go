@@ -63,7 +63,7 @@ func init() {
 		"state_dict": {nil, stateDict}, "load_state_dict": {[]string{"state_dict", "strict"}, loadStateDict},
 		"zero_grad": {[]string{"set_to_none"}, zeroGrad}, "requires_grad_": {[]string{"requires_grad"}, requiresGrad},
 		"train": {[]string{"mode"}, train}, "eval": {nil, func(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
-			return train(d, m, arguments{"train", []string{"mode"}, []starlark.Value{starlark.False}})
+			return setMode(d, m, starlark.False)
 		}},
 		"register_buffer": {[]string{"name", "tensor", "persistent"}, registerBuffer}, "register_parameter": {[]string{"name", "param"}, addPart("name", "param")},
 		"register_forward_hook": {[]string{"hook"}, registerHook(behindForward)}, "register_forward_pre_hook": {[]string{"hook"}, registerHook(beforeForward)},
@@ -232,25 +232,45 @@ func train(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
 		}
 		mode = starlark.Bool(drawn.Truth())
 	}
-	all, err := modules(m)
-	if err != nil {
-		return nil, err
+	return m, inMode(d, m, mode)
+}
+
+// setMode is m.train(mode), of a class of the file that has one of its own too.
+func setMode(d *draw, m starlark.Value, mode starlark.Value) (starlark.Value, error) {
+	if o, ok := m.(*object); ok {
+		if fn := o.class.lookup("train"); fn != nil {
+			return starlark.Call(d.thread, o.bound(fn), starlark.Tuple{mode}, nil)
+		}
 	}
-	for _, part := range all {
-		switch v := part.value.(type) {
-		case *object:
-			stateOf(v).training = bool(mode.Truth())
-			if b := stateOf(v).base; b != nil {
-				_, err = d.method(b, "train", starlark.Tuple{mode}, nil)
+	return m, inMode(d, m, mode)
+}
+
+// inMode gives a module a mode, and has those below it take it.
+func inMode(d *draw, m starlark.Value, mode starlark.Value) error {
+	switch v := m.(type) {
+	case *object:
+		stateOf(v).training = bool(mode.Truth())
+		if b := stateOf(v).base; b != nil {
+			if _, err := d.method(b, "train", starlark.Tuple{mode}, nil); err != nil {
+				return err
 			}
-		case *symbol:
-			_, err = d.method(v, "train", starlark.Tuple{mode}, nil)
 		}
-		if err != nil {
-			return nil, err
+	case *symbol:
+		if v.hosted == nil {
+			_, err := d.method(v, "train", starlark.Tuple{mode}, nil)
+			return err
 		}
 	}
-	return m, nil
+	_, _, below, err := own(m)
+	if err != nil {
+		return err
+	}
+	for _, part := range below {
+		if _, err := setMode(d, part.value, mode); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func registerBuffer(_ *draw, m starlark.Value, a arguments) (starlark.Value, error) {

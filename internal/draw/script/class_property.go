@@ -169,3 +169,26 @@ func totalOrdering(_ *starlark.Thread, v starlark.Value) (starlark.Value, error)
 	}
 	return c, nil
 }
+
+// newClass is type(name, bases, attributes).
+func newClass(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	name, named := starlark.AsString(a[0])
+	bases, several := sequence(a[1])
+	attrs, isDict := a[2].(*starlark.Dict)
+	if !named || !several || !isDict {
+		return nil, fmt.Errorf("type takes a name, a tuple of bases and a dict")
+	}
+	if _, err := beginClass(t, nil, append(starlark.Tuple{starlark.String(name)}, bases...), nil); err != nil {
+		return nil, err
+	}
+	c := bodiesOf(t).class
+	for _, item := range attrs.Items() {
+		k, _ := starlark.AsString(item[0])
+		if fn, ok := item[1].(*starlark.Function); ok && isTest(k) {
+			c.methods = append(c.methods, marks{decorated: decorated{fn: fn}, head: fn})
+		}
+		c.define(k, item[1])
+		c.assigns(k)
+	}
+	return endClass(t, nil)
+}

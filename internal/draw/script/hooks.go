@@ -20,9 +20,10 @@ var torchCalls = map[path]struct {
 	"torch.nn.utils.weight_norm": {name: "weight_norm"}, "torch.nn.utils.parametrizations.weight_norm": {name: "weight_norm"},
 	"torch.nn.utils.rnn.pad_sequence": {name: "pad_sequence"},
 	"torch.autograd.gradcheck":        {name: "gradcheck"}, "torch.autograd.gradgradcheck": {name: "gradgradcheck"}, "torch.utils.checkpoint.checkpoint": {name: "checkpoint"}, "torch.testing.make_tensor": {name: "make_tensor"},
-	"torch.ctc_loss":                 {name: "ctc_loss"},
-	"torch.hann_window":              {name: "hann_window"},
-	"torch.cast":                     {name: "cast"}, // OneFlow's
+	"torch.ctc_loss":        {name: "ctc_loss"},
+	"torch.hann_window":     {name: "hann_window"},
+	"torch.cast":            {name: "cast"}, // OneFlow's
+	"torch.optim.Optimizer": {name: "Optimizer"}, "torch.optim.optimizer.Optimizer": {name: "Optimizer"},
 	"torch.utils.data.TensorDataset": {name: "TensorDataset"}, "torch.utils.data.DataLoader": {name: "DataLoader"}, "torch.utils.data.IterableDataset": {name: "IterableDataset"},
 	"torch.utils.data.Subset": {name: "Subset"}, "torch.utils.data.ConcatDataset": {name: "ConcatDataset"}, "torch.utils.data.random_split": {name: "random_split"},
 	"torch.utils.data.Sampler": {name: "Sampler"}, "torch.utils.data.SequentialSampler": {name: "SequentialSampler"}, "torch.utils.data.RandomSampler": {name: "RandomSampler"},

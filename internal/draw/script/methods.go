@@ -72,9 +72,9 @@ func plainAttr(x starlark.Value, name string) (starlark.Value, error) {
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return toStr(nil, starlark.Tuple{x}) }), nil
 	case name == "__len__":
 		return method(name, func(starlark.Tuple) (starlark.Value, error) { return length(nil, starlark.Tuple{x}) }), nil
-	case name == "__getitem__" && stdlibPrelude()["getitem"] != nil:
+	case name == "__getitem__" || name == "__setitem__" || name == "__delitem__":
 		return builtin(name, func(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-			return starlark.Call(t, stdlibPrelude()["getitem"], append(starlark.Tuple{x}, a...), nil)
+			return starlark.Call(t, stdlibPrelude()[strings.Trim(name, "_")], append(starlark.Tuple{x}, a...), nil)
 		}), nil
 	}
 	if isNumber(x) {

@@ -197,7 +197,7 @@ func fillNumpyFuncs() {
 		"logical_not": {[]string{"x"}, 1, testElements(func(c complex128) bool { return c == 0 })},
 		"sum":         {reduceParams, 1, reduction("sum")}, "prod": {reduceParams, 1, reduction("prod")}, "mean": {reduceParams, 1, reduction("mean")}, "max": {reduceParams, 1, reduction("max")}, "min": {reduceParams, 1, reduction("min")},
 		"amax": {reduceParams, 1, reduction("max")}, "amin": {reduceParams, 1, reduction("min")}, "any": {reduceParams, 1, reduction("any")}, "all": {reduceParams, 1, reduction("all")}, "std": {reduceParams, 1, reduction("std")}, "var": {reduceParams, 1, reduction("var")},
-		"argmax": {reduceParams, 1, reduction("argmax")}, "argmin": {reduceParams, 1, reduction("argmin")}, "cumsum": {[]string{"a", "axis"}, 1, cumsum}, "sort": {[]string{"a", "axis"}, 1, sortCall}, "argsort": {[]string{"a", "axis"}, 1, argsortCall},
+		"argmax": {reduceParams, 1, reduction("argmax")}, "argmin": {reduceParams, 1, reduction("argmin")}, "cumsum": {[]string{"a", "axis"}, 1, cumsum}, "sort": {[]string{"a", "axis", "kind"}, 1, sortCall}, "argsort": {[]string{"a", "axis", "kind"}, 1, argsortCall},
 		"concatenate": {[]string{"arrays", "axis"}, 1, concatenate}, "stack": {[]string{"arrays", "axis"}, 1, stackArrays}, "expand_dims": {[]string{"a", "axis"}, 2, expandDims}, "squeeze": {[]string{"a", "axis"}, 1, squeeze},
 		"reshape": {[]string{"a", "newshape"}, 2, reshapeCall}, "transpose": {[]string{"a", "axes"}, 1, transposeCall}, "where": {[]string{"condition", "x", "y"}, 1, where}, "maximum": {[]string{"x1", "x2"}, 2, extremum("gt")}, "minimum": {[]string{"x1", "x2"}, 2, extremum("lt")},
 		"clip": {[]string{"a", "a_min", "a_max"}, 3, clip}, "flip": {[]string{"m", "axis"}, 1, flip}, "broadcast_to": {[]string{"array", "shape"}, 2, broadcastTo},
@@ -492,6 +492,8 @@ func (a *array) method(name string) starlark.Value {
 			}
 			return &array{a.t.Convert(d)}, nil
 		}}.value(name)
+	case "view":
+		return method(name, func(args starlark.Tuple) (starlark.Value, error) { return a.reinterpreted(args) })
 	case "fill":
 		return method(name, func(args starlark.Tuple) (starlark.Value, error) {
 			if len(args) != 1 {

@@ -284,3 +284,28 @@ func broadcastTo(t *starlark.Thread, args arguments) (starlark.Value, error) {
 	}
 	return &array{x.Clone()}, nil
 }
+
+// reinterpreted is a.view(dtype): the bytes of a, as elements of another size along its
+// last dimension.
+func (a *array) reinterpreted(args starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return a, nil
+	}
+	d, err := numpyDType(args[0])
+	if err != nil {
+		return nil, err
+	}
+	shape, bytes := slices.Clone(a.t.Shape()), a.t.Contiguous().Bytes()
+	if from, to := a.t.DType().Size(), d.Size(); from != to {
+		last := len(shape) - 1
+		if last < 0 || shape[last]*from%to != 0 {
+			return nil, fmt.Errorf("the last dimension, in bytes, has to be a multiple of the size of %s", d)
+		}
+		shape[last] = shape[last] * from / to
+	}
+	t, err := tensor.FromBytes(d, shape, nil, 0, bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &array{t}, nil
+}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -83,8 +84,12 @@ func init() {
 	names := starlark.StringDict{"seed": ignoredCall("numpy.random.seed")}
 	for name, f := range map[string]numpyFunc{
 		"uniform": seeded(size("low", "high"), 0, uniformArray), "normal": seeded(size("loc", "scale"), 0, normalArray), "randint": seeded([]string{"low", "high", "size", "dtype"}, 1, intArray),
-		"random": seeded(size(), 0, unitArray), "random_sample": seeded(size(), 0, unitArray), "standard_normal": seeded(size(), 0, func(d *draw, a arguments) (starlark.Value, error) {
-			return d.array(a.get("size"), tensor.F64, normalOf(0, 1))
+		"random": seeded(size(), 0, unitArray), "random_sample": seeded(size(), 0, unitArray), "standard_normal": seeded(append(size(), "dtype"), 0, func(d *draw, a arguments) (starlark.Value, error) {
+			dt, err := numpyDType(a.get("dtype"))
+			if err != nil {
+				return nil, err
+			}
+			return d.array(a.get("size"), cmp.Or(dt, tensor.F64), normalOf(0, 1))
 		}),
 		"choice": seeded([]string{"a", "size", "replace", "p"}, 1, choiceArray), "permutation": seeded([]string{"x"}, 1, permutation), "shuffle": seeded([]string{"x"}, 1, shuffle),
 	} {

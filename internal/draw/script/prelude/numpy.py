@@ -486,6 +486,32 @@ def ndindex(*shape):
         yield tuple([int(k) for k in unravel_index(i, shape)])
 
 
+class nditer:
+    def __init__(self, op, flags=(), op_flags=()):
+        self.operand = np.asarray(op)
+        self.places = list(ndindex(*self.operand.shape))
+        self.iterindex = 0
+
+    @property
+    def multi_index(self):
+        return self.places[self.iterindex]
+
+    @property
+    def finished(self):
+        return self.iterindex >= len(self.places)
+
+    @property
+    def value(self):
+        return self.operand[self.multi_index]
+
+    def iternext(self):
+        self.iterindex += 1
+        return not self.finished
+
+    def __iter__(self):
+        return iter([self.operand[i] for i in self.places])
+
+
 def ndenumerate(arr):
     arr = np.asarray(arr)
     for index in ndindex(*arr.shape):

@@ -3,6 +3,7 @@
 # PyTorch makes, recorded one by one.
 import math
 import random
+from collections import defaultdict
 
 import numpy as np
 import torch
@@ -528,3 +529,42 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0):
         end = [0, 0] * (s.dim() - 1) + [0, longest - s.size(0)]
         rows.append(torch.nn.functional.pad(s, end, value=padding_value))
     return torch.stack(rows, dim=0 if batch_first else 1)
+
+
+# What a file's own optimizers derive from.
+class Optimizer:
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if len(groups) == 0:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, group):
+        group = dict(group)
+        params = group["params"]
+        group["params"] = [params] if isinstance(params, torch.Tensor) else list(params)
+        for name, value in self.defaults.items():
+            group.setdefault(name, value)
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none=True):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    if set_to_none:
+                        p.grad = None
+                    else:
+                        p.grad.detach_()
+                        p.grad.zero_()
+
+    def state_dict(self):
+        return {"state": dict(self.state), "param_groups": [{k: v for k, v in g.items()} for g in self.param_groups]}
+
+    def step(self, closure=None):
+        raise NotImplementedError
