@@ -104,6 +104,24 @@ func TestCapturesShowPyTorchsOwnFaults(t *testing.T) {
 
 var negativeZero = math.Copysign(0, -1)
 
+// TestTorchScriptsOwn: x[...] is written in TorchScript's language, which has no
+// lone ellipsis; a method that gives a tuple there, and a tensor elsewhere, does so.
+func TestTorchScriptsOwn(t *testing.T) {
+	scripted := captures(t)["jit.script"]
+	x := f32([]int{2}, 1, -2)
+	for _, index := range []any{program.Ellipsis{}, program.Tuple{program.Ellipsis{}}} {
+		out := captured(t, scripted, (&builder{}).in("x", x, false).call("c", "torch.clone", ref("x")).call("p", "operator.getitem", ref("c"), index).
+			call("y", "Tensor.abs_", ref("c")).call("z", "torch.neg", ref("p")).job())
+		if out.Status != backend.OK || numbers(last(out)) != "-1 -2" {
+			t.Errorf("%v: %+v", index, out)
+		}
+	}
+	out := captured(t, scripted, (&builder{}).in("x", x, false).call("y", "Tensor.unique_consecutive", ref("x")).job())
+	if out.Status != backend.OK || len(out.Values[0].Tuple) != 3 || numbers(out.Values[0].Tuple[0].Tensor) != "1 -2" {
+		t.Errorf("unique_consecutive: %+v", out)
+	}
+}
+
 // TestNotCaptured demands a reason.
 func TestNotCaptured(t *testing.T) {
 	x := f32([]int{3}, 1, -2, 3)

@@ -228,7 +228,7 @@ class Plan:
         """Puts what the graph gave into the places of what the calls gave."""
         given = iter(results)
         for i, path in self.results:
-            run.values[i] = replaced(run.values[i], path, run.store(next(given)))
+            run.values[i] = replaced(run.values[i], path, run.adapter.encode(run, next(given)))  # a tuple, where TorchScript's method gives one
         for at, (i, k, _) in enumerate(list(run.changes)):
             run.changes[at] = (i, k, run.store(next(given)))
 

@@ -59,6 +59,8 @@ def expression(call, plan):
 
     target = call[0]
     targets[target]
+    if target == "operator.getitem" and call[1][1] in (["e"], ["u", [["e"]]]):
+        return "%s.alias()" % literal(call[1][0])  # the language has no x[...]
     if target == "operator.getitem":
         return "%s[%s]" % (literal(call[1][0]), index(call[1][1], plan))
     args = [literal(a) for a in call[1]]
