@@ -3,6 +3,7 @@ package reffaults
 import (
 	"slices"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -111,6 +112,17 @@ var emptyOddities = slices.Concat([]verdict.KnownFault{{
 	},
 	Reason: "an input without features is reshaped to [-1, 0], which is ambiguous",
 	Proof:  `raises(lambda: F.bilinear(torch.zeros(2, 0), torch.zeros(2, 3), torch.zeros(1, 0, 3)), "RuntimeError", "shape [-1, 0]")`,
+}, {
+	Reference: "torch <2.15",
+	Target:    "instance_norm",
+	Kinds:     []verdict.Kind{verdict.Kind(backend.PartChange)},
+	When: func(p *program.Program) bool {
+		return empty(first(p)) && argument(p, 5, "use_input_stats") == false
+	},
+	Reason: "of no samples NaN is written over the running statistics, with use_input_stats=False too, which reads them alone",
+	Proof: `mean = torch.zeros(2)
+F.instance_norm(torch.zeros(0, 2, 4), mean, torch.ones(2), use_input_stats=False)
+bool(mean.isnan().all())`,
 }}, each([]string{"argmin", "argmax"}, func(target string) verdict.KnownFault {
 	return verdict.KnownFault{
 		Reference: "torch <2.9",

@@ -25,7 +25,7 @@ var inputsHave = map[string]inCalls{
 	"equal":             {hasEqualPlaces, equalAt},                                                    // two with floats, or the first and another, elements at one place
 	"a bound":           {when: hasBound, at: boundAt},                                                // one, an element that is a number of the call
 	"repeated":          {when: someInputIs(hasTwice)},                                                // one, an element twice
-	"a tie":             {when: hasTie, at: tieAt},                                                    // the first with floats, an element twice
+	"a tie":             {when: hasTie, at: tieAt},                                                    // the first with floats, an element twice along the dimensions of the call
 	"nothing":           {when: someInputIs(func(in *program.Input) bool { return empty(*in) })},      // one, no elements
 	"integers":          {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) })}, // one, of bools too
 	"negative integers": {when: someInputIs(func(in *program.Input) bool { return !hasFloats(*in) && hasOne(in, isNegative) })},
@@ -167,26 +167,78 @@ func hasTwice(in *program.Input) bool {
 	})
 }
 
+// hasTie reports a tie, as tieAt has them, in the first input with floats.
 func hasTie(p *program.Program) bool {
 	all := operands(p)
-	return len(all) > 0 && hasTwice(all[0])
+	if len(all) == 0 {
+		return false
+	}
+	shape := all[0].Shape
+	tie := tieAt(p, shape)
+	for i := range tensor.NumElements(shape) {
+		if tie(i) {
+			return true
+		}
+	}
+	return false
 }
 
-// tieAt are the places of what the first input with floats has twice.
+// tieAt are the places of what the first input with floats has twice: along the
+// dimensions of the call, where it has some.
 func tieAt(p *program.Program, shape []int) func(int) bool {
 	all := operands(p)
 	if len(all) == 0 {
 		return nil
 	}
-	element, times := spread(all[0], shape), map[complex128]int{}
+	element := spread(all[0], shape)
 	if element == nil {
 		return nil
 	}
-	x := all[0].Materialize()
-	for i := range x.Len() {
-		times[x.At(i)]++
+	row := rowOf(p, shape)
+	type at struct {
+		row int
+		v   complex128
 	}
-	return func(i int) bool { return times[element(i)] > 1 }
+	times := map[at]int{}
+	for i := range tensor.NumElements(shape) {
+		times[at{row(i), element(i)}]++
+	}
+	return func(i int) bool { return times[at{row(i), element(i)}] > 1 }
+}
+
+// rowOf numbers the rows of elements along the dimensions that a call is given:
+// without some there is one.
+func rowOf(p *program.Program, shape []int) func(i int) int {
+	reduced := make([]bool, len(shape))
+	for _, c := range p.Calls {
+		given, _ := argumentNamed(&c, "dim")
+		dims := []any{given}
+		switch several := given.(type) {
+		case program.List:
+			dims = several
+		case program.Tuple:
+			dims = several
+		}
+		for _, d := range dims {
+			if d, ok := d.(int64); ok && -len(shape) <= int(d) && int(d) < len(shape) {
+				reduced[(int(d)+len(shape))%len(shape)] = true
+			}
+		}
+	}
+	if !slices.Contains(reduced, true) {
+		return func(int) int { return 0 }
+	}
+	return func(i int) int {
+		row, step := 0, 1
+		for d := len(shape) - 1; d >= 0; d-- {
+			if !reduced[d] {
+				row += i % shape[d] * step
+				step *= shape[d]
+			}
+			i /= shape[d]
+		}
+		return row
+	}
 }
 
 // equalAt are the places at which the first input and another are equal.

@@ -2,12 +2,15 @@ package reffaults
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"plumb/backend"
 	"plumb/internal/judge/verdict"
 	"plumb/nn"
 	"plumb/ops"
 	"plumb/program"
+	"plumb/tensor"
 )
 
 func TestReadSubject(t *testing.T) {
@@ -67,6 +70,14 @@ func TestRowsAreNarrow(t *testing.T) {
 		if got := fw.Faults[0].When(p); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
+	}
+}
+
+// TestPaddlesMargin: what Paddle's multi_margin_loss takes in float32 of float64 is known, and no more.
+func TestPaddlesMargin(t *testing.T) {
+	at := slices.IndexFunc(Subjects, func(f verdict.CandidateFault) bool { return f.Target == "multi_margin_loss" })
+	if at < 0 || Subjects[at].DType != tensor.F64 || Subjects[at].Within > 1e-6 || !slices.Equal(Subjects[at].Kinds, []verdict.Kind{verdict.Kind(backend.PartValue)}) {
+		t.Error("row ", at)
 	}
 }
 
