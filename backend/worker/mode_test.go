@@ -116,7 +116,11 @@ func TestTorchScriptsOwn(t *testing.T) {
 			t.Errorf("%v: %+v", index, out)
 		}
 	}
-	out := captured(t, scripted, (&builder{}).in("x", x, false).call("y", "Tensor.unique_consecutive", ref("x")).job())
+	out := captured(t, scripted, (&builder{}).in("x", x, false).call("y", "Tensor.__getitem__", ref("x"), program.Slice{Start: int64(1)}).job())
+	if out.Status != backend.OK || numbers(last(out)) != "-2" {
+		t.Errorf("__getitem__: %+v", out)
+	}
+	out = captured(t, scripted, (&builder{}).in("x", x, false).call("y", "Tensor.unique_consecutive", ref("x")).job())
 	if out.Status != backend.OK || len(out.Values[0].Tuple) != 3 || numbers(out.Values[0].Tuple[0].Tensor) != "1 -2" {
 		t.Errorf("unique_consecutive: %+v", out)
 	}

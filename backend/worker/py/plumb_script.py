@@ -13,6 +13,7 @@ from plumb_torch import targets
 INFIX = {"lshift": "<<", "rshift": ">>", "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "and_": "&", "or_": "|", "xor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 PREFIX = {"neg": "-", "invert": "~"}
+ITEMS = {"Tensor.__getitem__": "operator.getitem", "Tensor.__setitem__": "operator.setitem"}
 AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/="}
 
 
@@ -47,7 +48,7 @@ def statements(result, call, plan):
         targets[call[0]]
         x = text(call[1][0], plan)
         return ["%s %s %s" % (x, AUGMENTED[last], text(call[1][1], plan)), "%s = %s" % (result, x)]
-    if call[0] == "operator.setitem":
+    if ITEMS.get(call[0], call[0]) == "operator.setitem":
         x, at, v = call[1]
         return ["%s[%s] = %s" % (text(x, plan), index(at, plan), text(v, plan)), "%s = None" % result]
     return ["%s = %s" % (result, expression(call, plan))]
@@ -57,7 +58,7 @@ def expression(call, plan):
     def literal(a):
         return text(a, plan)
 
-    target = call[0]
+    target = ITEMS.get(call[0], call[0])
     targets[target]
     if target == "operator.getitem" and call[1][1] in (["e"], ["u", [["e"]]]):
         return "%s.alias()" % literal(call[1][0])  # the language has no x[...]
