@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -150,6 +151,15 @@ func fakeOutcome(c fakeCase, mem []byte, replies *os.File) string {
 		os.Exit(3)
 	case `"grow"`: // and stays so
 		grow()
+		value = strconv.Itoa(os.Getpid())
+	case `"threads"`: // which it keeps
+		for range 15 {
+			go func() {
+				runtime.LockOSThread()
+				time.Sleep(time.Hour)
+			}()
+		}
+		time.Sleep(50 * time.Millisecond)
 		value = strconv.Itoa(os.Getpid())
 	case `"swell"`: // without end
 		for {

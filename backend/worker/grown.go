@@ -18,6 +18,13 @@ func (p *process) grown() int64 {
 	return own(p.pid) - p.ready + p.memory.beyond()
 }
 
+// crowded reports whether the process keeps so many threads of earlier cases that one to
+// come might be refused its own: Paddle keeps ten for each program that it has captured.
+func (p *process) crowded() bool {
+	s := readStatus(fmt.Sprintf("/proc/%d", p.pid))
+	return s != nil && int64(s.threads) > p.bounds.tasks()/2
+}
+
 // used returns the time of processors that the process has taken; below 0 where the
 // system does not tell.
 func (p *process) used() time.Duration {

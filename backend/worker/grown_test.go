@@ -41,6 +41,26 @@ func TestGrowthIsLimited(t *testing.T) {
 	}
 }
 
+// TestThreadsAreLimited: a worker that has kept many threads is followed by another, and
+// no case pays for those of earlier ones.
+func TestThreadsAreLimited(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("threads are counted in /proc")
+	}
+	w := fake(t, Config{ProcessLimit: 8})
+	pids := map[any]bool{}
+	for i := range 8 {
+		out, err := w.Run(t.Context(), fakeJob("threads"))
+		if err != nil || out.Status != backend.OK {
+			t.Fatal(i, out, err)
+		}
+		pids[out.Values[0].Plain] = true
+	}
+	if len(pids) < 2 || len(pids) > 4 {
+		t.Errorf("%d processes for 8 cases of 15 threads each, where there may be 72", len(pids))
+	}
+}
+
 // TestWhatACaseTakesIsBounded: processes, files, output, time of processors and shared
 // memory, of all that the worker has started too; and its neighbours are none the worse.
 func TestWhatACaseTakesIsBounded(t *testing.T) {

@@ -415,7 +415,7 @@ func (w *Worker) exchange(ctx context.Context, jobs []*backend.Job, todo, length
 			}
 		}
 	}
-	if most := w.config.GrowthLimit / 2; most > 0 && w.proc.grown() > most {
+	if most := w.config.GrowthLimit / 2; most > 0 && w.proc.grown() > most || w.proc.crowded() {
 		w.drop(true)
 	}
 	if as == copied {
