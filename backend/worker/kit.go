@@ -17,7 +17,7 @@ var sources embed.FS
 var template embed.FS
 
 // kitFiles are what every subject in Python needs.
-var kitFiles = []string{"plumb_names.py", "plumb_code.py", "plumb_mistakes.py", "plumb_arrays.py", "plumb_plain.py", "plumb_check.py", "plumb_values.py", "plumb_targets.py", "plumb_ranks.py", "plumb_words.py", "plumb_subject.py", "plumb_table.py", "plumb_layers.py", "plumb_asked.py", "plumb_functional.py", "plumb_graphs.py", "plumb_host.py", "plumb_worker.py", "operators.json", "modules.json"}
+var kitFiles = []string{"plumb_names.py", "plumb_code.py", "plumb_mistakes.py", "plumb_arrays.py", "plumb_plain.py", "plumb_check.py", "plumb_values.py", "plumb_targets.py", "plumb_ranks.py", "plumb_words.py", "plumb_subject.py", "plumb_table.py", "plumb_layers.py", "plumb_steps.py", "plumb_asked.py", "plumb_functional.py", "plumb_graphs.py", "plumb_host.py", "plumb_worker.py", "operators.json", "modules.json"}
 
 var subjectName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 

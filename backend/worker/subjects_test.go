@@ -562,32 +562,3 @@ func TestCTC(t *testing.T) {
 		})
 	}
 }
-
-// TestListsOfTensors: where a framework has no function of lists of tensors, that of each tensor is called.
-func TestListsOfTensors(t *testing.T) {
-	w := framework(t, "numpy", "numpy")
-	x, y := program.Tuple{program.Ref("x"), program.Ref("y")}, program.Tuple{program.Ref("y"), program.Ref("x")}
-	for _, c := range []struct {
-		target, want string
-		args         []any
-	}{
-		{"torch._foreach_add", "3 4|5", []any{x, int64(2)}},
-		{"torch._foreach_add", "4 5|4 5", []any{x, y}},
-		{"torch._foreach_mul", "2 4|6", []any{x, int64(2)}},
-		{"torch._foreach_mul", "3 6|3 6", []any{x, y}},
-		{"torch._foreach_mul", "", []any{x, program.Tuple{program.Ref("x")}}},
-		{"torch._foreach_mul", "", []any{program.Tuple{}, int64(2)}},
-	} {
-		b := new(builder).in("x", f32([]int{2}, 1, 2), false).in("y", f32([]int{1}, 3), false).call("z", c.target, c.args...)
-		out := run(t, w, b)
-		var got []string
-		for _, v := range out.Values {
-			for _, one := range v.Tuple {
-				got = append(got, numbers(one.Tensor))
-			}
-		}
-		if want := out.Status == backend.OK; strings.Join(got, "|") != c.want || want != (c.want != "") {
-			t.Errorf("%s%v: %+v, want %s", c.target, c.args, out, c.want)
-		}
-	}
-}

@@ -70,20 +70,6 @@ STEPS.update({name: functools.partial(single, kind) for name, kind in
               (("lstm_cell", "LSTM"), ("gru_cell", "GRU"), ("rnn_tanh_cell", "tanh"), ("rnn_relu_cell", "relu"))})
 
 
-# Lists of tensors.
-
-def each(name, adapter, self, **beside):
-    """Makes a call of each tensor of a list, with one number or with a tensor of another list."""
-    others = beside.pop("other", None)
-    several = [beside.pop("scalar")] * len(self) if others is None else others
-    if not self or len(self) != len(several):
-        raise Unsupported("tensors of lists that do not match")
-    return [call(adapter, name, t, v, **beside) for t, v in zip(self, several)]
-
-
-STEPS.update({"_foreach_%s%s" % (name, more): functools.partial(each, "torch." + name) for name in ("add", "mul") for more in ("", ".list")})
-
-
 def kind_of(m):
     """Returns which cell a module has: LSTM, GRU, or the function of a simple one."""
     name = m.target.rpartition(".")[2].replace("Cell", "")

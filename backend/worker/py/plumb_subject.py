@@ -13,6 +13,7 @@ from time import perf_counter_ns as now, process_time_ns as spent
 
 import plumb_check as kernel  # plumb_subject.kernel.check judges one function
 import plumb_layers  # modules of several steps, for plumb_table
+import plumb_steps  # operators of several, likewise
 import plumb_table
 import plumb_targets
 from plumb_mistakes import HERE, explained, raised_at

@@ -441,7 +441,7 @@ def make(adapter, changed, ident, data, bound):
         if why is None:
             return entry.call(adapter, dict({n: d for n, d in defaults.items() if d is not REQUIRED}, **given), changed)
         whys.append(why)
-    if ident in STEPS and not entries(adapter, ident):
+    if ident in STEPS and ident not in adapter.table and changed is None:
         return STEPS[ident](adapter, **bound)
     raise Unsupported(reason(ident, whys) if whys else "%s has no %s in its table" % (adapter.name, ident))
 

@@ -35,6 +35,7 @@ class TorchTape(plumb_subject.Adapter):
     table = {
         "add": "add(*self.alike(input, other))",
         "exp": "exp(input)",
+        "mv": "mv(input, vec)",
         "linear": "nn.functional.linear(input, weight, bias)",
         "einsum": "einsum(equation, *operands)",
         "embedding": "nn.functional.embedding(input, weight, padding_idx, max_norm)",
