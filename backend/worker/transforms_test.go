@@ -126,6 +126,8 @@ func TestTransformsLack(t *testing.T) {
 		{"vmap", ".item()", new(builder).in("x", x, false).call("s", "torch.sum", ref("x")).call("v", "Tensor.item", ref("s"))},
 		{"vmap", "detach views", new(builder).in("x", x, false).call("y", "torch.exp", ref("x")).call("z", "Tensor.detach_", ref("y"))}, // it has no rule, and falls back on views
 		{"vmap", "no inputs to batch", new(builder).call("z", "torch.ones", int64(2))},
+		{"functional", "doesn't have storage", new(builder).in("x", f32([]int{1, 1, 2}, -1, -2), true).in("t", tensor.Of(tensor.I64, []int{1, 1}, []int64{1}), false).
+			call("y", "torch.nn.functional.ctc_loss", ref("x"), ref("t"), program.Tuple{int64(1)}, program.Tuple{int64(1)}).back("y", program.Fill{})},
 		{"functional", "nothing is differentiated", new(builder).in("x", x, false).call("y", "torch.exp", ref("x"))},
 	} {
 		out := inTransform(t, w, c.mode, c.b)

@@ -18,8 +18,9 @@ Tensor = torch.Tensor
 LANES = 3
 NEAR = 0.75  # times the case's own floats are those of other lanes: within most domains
 # In messages about what a transform does not have: random and data-dependent
-# calls, changes of what is not its own, operators without a rule, parameters.
-GAPS = ("vmap", "functorch", "Batching rule", "torch.func", "captured Tensor",
+# calls, changes of what is not its own, operators without a rule, which may read
+# the memory that a transform's tensors have not, parameters.
+GAPS = ("vmap", "functorch", "Batching rule", "torch.func", "captured Tensor", "Tensor that doesn't have storage",
         "is not an nn.Parameter", "Can't detach views in-place")
 
 
