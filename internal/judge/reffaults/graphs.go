@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumb/backend"
+	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/program"
 	"plumb/tensor"
@@ -38,7 +39,7 @@ not same(x.grad, -2j)`,
 }}, {Modes: []string{"jit.script"}, KnownFault: verdict.KnownFault{
 	Reference: "torch",
 	Target:    "unique_consecutive",
-	Kinds:     []verdict.Kind{"shape", verdict.Kind(backend.PartValue)},
+	Kinds:     []verdict.Kind{verdict.Kind(compare.Structure), verdict.Kind(compare.Shape), verdict.Kind(backend.PartValue)},
 	Reason:    "as a method, TorchScript's unique_consecutive gives all three results, whatever is asked for: the second is the empty inverse, not the counts",
 	Proof: `x = torch.tensor([5, 5, 6])
 f = torch.jit.CompilationUnit("def f(x):\n    return x.unique_consecutive(return_counts=True)\n").f
