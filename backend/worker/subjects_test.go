@@ -459,6 +459,8 @@ func TestWhatTablesHave(t *testing.T) {
 				{"torch.topk", "3 3|0 3", x, []any{int64(2)}, map[string]any{"sorted": false}, "jax"},
 				{"torch.topk", "1|1", x, []any{int64(1)}, map[string]any{"largest": false, "sorted": false}, "jax"},
 				{"Tensor.fill_diagonal_", "7 4 0 7", square, []any{7.0}, nil, "jax"},
+				{"torch.median", "2", x, nil, nil, "jax"},
+				{"torch.nanmedian", "1", f32([]int{3}, 2, 1, math.NaN()), nil, nil, "jax"},
 				{"torch.polar", "0", f32([]int{1}, 0), []any{program.Ref("x")}, nil, "jax"},
 				{"torch.view_as_complex", "3 0", square, nil, nil, "jax"},
 				{"torch.xlogy", "0 6.591673851013184", tensor.Of(tensor.I64, []int{2}, []int64{0, 6}), []any{int64(3)}, nil, "jax"},
