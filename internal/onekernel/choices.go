@@ -63,10 +63,10 @@ func (c *choosers) choose(places map[int][]int) *result {
 // explain reports whether the kernel's results are those of a reference that takes other
 // elements, each as near to the reference's as their rounding errors are large.
 func (c *choosers) explain() bool {
-	places := map[int][]int{}
+	places, others := map[int][]int{}, map[int][][]int{}
 	for i := range c.made {
 		if got := c.told(i); got != nil {
-			places[i] = got
+			places[i], others[i] = got[0], got[1:]
 		}
 	}
 	best := c.choose(places)
@@ -90,6 +90,11 @@ func (c *choosers) explain() bool {
 		return false
 	}
 	for i, of := range c.made {
+		for _, other := range others[i] {
+			if attempt(i, other) {
+				return true
+			}
+		}
 		for l := range of.Lines {
 			for k := range of.K {
 				for _, p := range c.near(of, l, k) {
@@ -119,27 +124,72 @@ func (r *result) apart(other *result) int {
 	return cmp.Or(cmp.Compare(n, m), cmp.Compare(by, than))
 }
 
-// told returns the kernel's places of a choice where one of its results is those, and each may
-// stand for the reference's; nil for none.
-func (c *choosers) told(i int) []int {
+// told lists the kernel's places of a choice where one of its results is those, or two are what
+// a size divides them into, as a beam and its token, and each may stand for the reference's.
+func (c *choosers) told(i int) (all [][]int) {
 	of := c.made[i]
+	var integers [][2]*tensor.Tensor // of the reference, and of the kernel
 	for k, v := range c.of.kernel.Values {
 		if k >= len(c.of.ref.Values) {
 			break
 		}
 		want := leaves(c.of.ref.Values[k])
 		for n, t := range leaves(v) {
-			if n >= len(want) || want[n].DType().IsFloat() || t.Len() != len(of.Places) {
+			if n < len(want) && !want[n].DType().IsFloat() && t.Len() == len(of.Places) {
+				integers = append(integers, [2]*tensor.Tensor{want[n], t})
+			}
+		}
+	}
+	for _, t := range integers {
+		for _, dim := range dimensions(t[1], of) {
+			if got := along(t[1], dim, of); got != nil && c.stand(of, got) {
+				all = append(all, got)
+				break
+			}
+		}
+	}
+	for _, high := range integers {
+		for _, low := range integers {
+			if high == low || !slices.Equal(high[1].Shape(), low[1].Shape()) || !slices.Equal(high[0].Shape(), low[0].Shape()) {
 				continue
 			}
-			for _, dim := range dimensions(t, of) {
-				if got := along(t, dim, of); got != nil && c.stand(of, got) {
-					return got
+			for _, dim := range dimensions(high[1], of) {
+				for _, by := range c.sizes() {
+					want, got := joined(high[0], low[0], dim, by, of), joined(high[1], low[1], dim, by, of)
+					if want != nil && got != nil && c.stand(of, want) && c.stand(of, got) {
+						all = append(all, got)
+					}
 				}
 			}
 		}
 	}
-	return nil
+	return all
+}
+
+// sizes are those of the case's arguments, each once.
+func (c *choosers) sizes() (all []int) {
+	for i := range c.of.program.Inputs {
+		all = append(all, c.of.program.Inputs[i].Shape...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// joined are the places that a size divides into quotients and rests; nil where they are none.
+func joined(high, low *tensor.Tensor, dim, by int, of *judge.Choice) []int {
+	if by == 0 || of.N%by != 0 {
+		return nil
+	}
+	places, rest := along(high, dim, of), along(low, dim, of)
+	if places == nil || rest == nil {
+		return nil
+	}
+	for i := range places {
+		if places[i] = places[i]*by + rest[i]; rest[i] >= by || places[i] >= of.N {
+			return nil
+		}
+	}
+	return places
 }
 
 // dimensions are those along which a tensor may have the places of a choice, that along which

@@ -2,6 +2,7 @@ package onekernel
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,29 @@ func TestNearTies(t *testing.T) {
 		if got := s.wrong(r); got != c.wrong {
 			t.Errorf("%s: wrong %v, want %v (%s)", c.what, got, c.wrong, r.verdict.Reason)
 		}
+	}
+}
+
+// TestPlacesThatASizeDivides: a kernel that gives a place as its quotient and its rest by a size,
+// as a beam and its token, is told to have taken it.
+func TestPlacesThatASizeDivides(t *testing.T) {
+	outcome := func(quotients, rests []float64) *backend.Outcome {
+		pair := backend.Value{IsTuple: true}
+		for _, v := range [][]float64{quotients, rests} {
+			pair.Tuple = append(pair.Tuple, backend.Value{Tensor: vector(v...).Convert(tensor.I64)})
+		}
+		return &backend.Outcome{Values: []backend.Value{pair}}
+	}
+	p := &program.Program{Inputs: []program.Input{{Name: "x", Shape: []int{2, 3}}}}
+	r := &result{Case: &Case{program: p, DType: tensor.F32}, ref: outcome([]float64{0, 0}, []float64{0, 1}), kernel: outcome([]float64{1, 0}, []float64{1, 2})}
+	equal := []float64{1, 1, 1, 1, 1, 1}
+	c := &choosers{of: r, free: true, made: []*judge.Choice{{Lines: 1, N: 6, K: 2, Inner: 1, Values: equal, Places: []int{0, 1}}}}
+	if got := fmt.Sprint(c.told(0)); got != "[[1 0] [1 2] [4 2] [3 4]]" {
+		t.Errorf("of equal elements: %s", got)
+	}
+	c.made[0].Values = []float64{1, 1, 1, 1, 0, 1}
+	if got := fmt.Sprint(c.told(0)); strings.Contains(got, "4") {
+		t.Errorf("of one that is smaller: %s", got)
 	}
 }
 

@@ -182,11 +182,12 @@ type Session struct {
 	refuses   string // what the reference said last to a call that it does not take
 	sandbox   sandbox
 	notes     []string
-	timing    *Timing // nil where nobody asks
-	hung      bool    // it has given no answer once
-	thawed    bool    // it computes by gradients itself: no call is made under no_grad
-	thaws     int     // calls that were refused and made again without no_grad
-	aligned   bool    // the kernel dies where its arguments are less aligned than PyTorch's
+	timing    *Timing  // nil where nobody asks
+	hung      bool     // it has given no answer once
+	thawed    bool     // it computes by gradients itself: no call is made under no_grad
+	changed   []string // the arguments that the reference changes
+	thaws     int      // calls that were refused and made again without no_grad
+	aligned   bool     // the kernel dies where its arguments are less aligned than PyTorch's
 	// remembered says whether a repeated wrong result is one that the kernel kept; nil until
 	// it is known.
 	remembered *bool
@@ -665,7 +666,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if again || s.parted(c, r) {
+	if again || s.unfolds(r) || s.parted(c, r) {
 		return s.one(ctx, c)
 	}
 	job = backend.NewJob(c.program) // without gradients by now, maybe

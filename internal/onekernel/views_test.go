@@ -52,3 +52,28 @@ func TestViews(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsThatAreChangedLieApart: an argument that repeats has memory for each element where
+// the reference writes to it, in a call that leaves it as it is too; one that it only reads repeats.
+func TestArgumentsThatAreChangedLieApart(t *testing.T) {
+	call := func(changed ...string) *result {
+		p := &program.Program{Inputs: []program.Input{{Name: "mean", Shape: []int{3}, Strides: []int{0}}, {Name: "x", Shape: []int{2, 3}, Strides: []int{3, 0}}}}
+		r := &result{Case: &Case{program: p}, ref: &backend.Outcome{}}
+		for _, name := range changed {
+			r.ref.Add(backend.Place{Part: backend.PartChange, Owner: name}, nil)
+		}
+		return r
+	}
+	s := &Session{}
+	if r := call(); s.unfolds(r) {
+		t.Error("nothing is changed", r.program.Inputs)
+	}
+	for _, r := range []*result{call("mean"), call()} {
+		if !s.unfolds(r) || r.program.Inputs[0].Strides != nil || r.program.Inputs[1].Strides == nil {
+			t.Errorf("%v", r.program.Inputs)
+		}
+		if s.unfolds(r) {
+			t.Error("is made again, without a reason")
+		}
+	}
+}

@@ -95,3 +95,29 @@ def rank_rows(x, w):
 
 def rank_rows_rounded(x, w):
     return torch.sort((x @ w * 64).round(), stable=True, descending=True).indices
+
+
+def beam_step(logits, scores):
+    k, v = logits.shape[1:]
+    all = logits - logits.logsumexp(-1, keepdim=True) + scores[:, :, None]
+    score, at = all.flatten(1).sort(dim=-1, descending=True)
+    score, at = score[:, :k], at[:, :k]
+    return score, torch.div(at, v, rounding_mode="floor"), at.remainder(v)
+
+
+def beam_step_swapped(logits, scores):
+    k, v = logits.shape[1:]
+    all = logits - logits.logsumexp(-1, keepdim=True) + scores[:, :, None]
+    score, at = all.flatten(1).topk(k, -1)
+    return score, torch.div(at, k, rounding_mode="floor"), at.remainder(v)
+
+
+def cache_append(cache, k, pos):
+    b, s, d = cache.shape
+    cache.scatter_(1, pos[:, None, None].expand(b, 1, d), k[:, None])
+    return cache.sum(1)
+
+
+def cache_append_copy(cache, k, pos):
+    b, s, d = cache.shape
+    return cache.scatter(1, pos[:, None, None].expand(b, 1, d), k[:, None]).sum(1)

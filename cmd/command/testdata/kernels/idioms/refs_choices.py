@@ -31,3 +31,15 @@ def expert_load(x, w):
 
 def rank_rows(x, w):
     return torch.argsort(x @ w, descending=True)
+
+
+def beam_step(logits, scores):
+    b, k, v = logits.shape
+    all = torch.log_softmax(logits, -1) + scores[..., None]
+    score, at = torch.topk(all.reshape(b, k * v), k, dim=-1)
+    return score, at // v, at % v
+
+
+def cache_append(cache, k, pos):
+    cache[torch.arange(cache.shape[0]), pos] = k
+    return cache.sum(1)
