@@ -57,6 +57,18 @@ func (m *maker) leave(c *Case, p *program.Program) {
 	}
 }
 
+// oneResult is which of turnsOfLeaves cases asks for the gradients of one of several results, as
+// where a loss leaves the others out.
+const oneResult = 6
+
+// alone is the result whose gradients alone a case asks for, in turn; -1 for all.
+func (c *Case) alone() int {
+	if len(c.parts) < 2 || c.Index%turnsOfLeaves != oneResult {
+		return -1
+	}
+	return c.Index / turnsOfLeaves % len(c.parts)
+}
+
 // backward asks for the gradients of a case's result, or of its parts, each with a
 // cotangent of its own, and of the second order where they are promised.
 func (m *maker) backward(c *Case, p *program.Program) {
@@ -69,7 +81,11 @@ func (m *maker) backward(c *Case, p *program.Program) {
 	if c.parts == nil {
 		p.Backward = []program.Backward{{Value: resultName, Auto: true, Cotangent: cotangent(0)}}
 	}
+	alone := c.alone()
 	for k, path := range c.parts {
+		if alone >= 0 && k != alone && !m.promises.GradGrad {
+			continue
+		}
 		of := program.Ref(resultName)
 		for depth, i := range path {
 			name := fmt.Sprintf("part%d_%d_", k, depth)

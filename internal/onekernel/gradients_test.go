@@ -1,6 +1,7 @@
 package onekernel
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"plumb/backend"
 	"plumb/backend/worker"
+	"plumb/internal/judge/verdict"
 	"plumb/tensor"
 )
 
@@ -36,6 +38,50 @@ func TestEachPartOfAResultHasItsCotangent(t *testing.T) {
 	(&Session{}).withoutGradients(c)
 	if p := c.program; len(p.Calls) != 1 || p.Backward != nil || p.Second.Dist != "" || c.Grad {
 		t.Errorf("without gradients:\n%s", p)
+	}
+}
+
+// TestOneResultAlone: one of several results has a cotangent in some cases, each in turn.
+func TestOneResultAlone(t *testing.T) {
+	m := makerOf(t, "x: float[N]", tensor.F32)
+	m.parts = [][]int{{0}, {1}}
+	asked := map[string]int{}
+	for _, c := range cases(t, m, 3*turnsOfLeaves) {
+		if c.Grad {
+			names := ""
+			for _, b := range c.program.Backward {
+				names += fmt.Sprint(b.Value, " ")
+			}
+			asked[names]++
+		}
+	}
+	if asked["part0_0_ "] != 1 || asked["part1_0_ "] != 1 || len(asked) != 3 {
+		t.Errorf("%v", asked)
+	}
+	m.promises.GradGrad = true
+	for _, c := range cases(t, m, 3*turnsOfLeaves) {
+		if c.Grad && len(c.program.Backward) != 2 {
+			t.Errorf("of the second order: %v", c.program.Backward)
+		}
+	}
+}
+
+// TestGradientsOfZerosOrNone: none is as good as zeros, on either side, and no other is.
+func TestGradientsOfZerosOrNone(t *testing.T) {
+	at := verdict.Where{Part: backend.PartGrad, Name: "w"}
+	of := func(v *tensor.Tensor) *backend.Outcome {
+		o := &backend.Outcome{}
+		o.Add(backend.Place{Part: backend.PartGrad, Owner: "w"}, v)
+		return o
+	}
+	for _, c := range []struct {
+		want, got *tensor.Tensor
+		fine      bool
+	}{{vector(0, 0), nil, true}, {nil, vector(0, 0), true}, {vector(0, 1), nil, false}, {nil, vector(0, 1), false}} {
+		r := &result{ref: of(c.want), kernel: of(c.got), verdict: &verdict.Verdict{Differences: []verdict.Difference{{Where: at}}}}
+		if r.unused() != c.fine {
+			t.Errorf("%v for %v: fine is %v", c.got, c.want, r.unused())
+		}
 	}
 }
 

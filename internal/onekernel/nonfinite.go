@@ -47,7 +47,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 	for k, by := range slices.Concat(replaced, far, far) {
 		p := exchanged(job.Program, by, k >= len(replaced))
 		if k >= len(replaced)+len(far) {
-			p = program.Widen(p)
+			p = inFloat64(p)
 		}
 		o, err := s.reference.Run(ctx, backend.NewJob(p))
 		if err != nil || o.Status != backend.OK {

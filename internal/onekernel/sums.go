@@ -60,7 +60,7 @@ func (s *Session) sumsInHalf(ctx context.Context, r *result, job *backend.Job) e
 	if r.Regime != Cancelling || !half(r.DType) || s.cfg.HalfSums || r.verdict.Word != verdict.Aligned && !r.tolerated() {
 		return nil
 	}
-	p := program.Widen(job.Program)
+	p := inFloat64(job.Program)
 	p.Backward = nil
 	truth, err := s.reference.Run(ctx, backend.NewJob(p))
 	if err != nil || truth.Status != backend.OK {

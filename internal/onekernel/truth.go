@@ -22,7 +22,7 @@ func (s *Session) nearTruth(ctx context.Context, r *result, job *backend.Job) (b
 	if r.Regime == NonFinite || !half(r.DType) && finite(r.ref) && !r.inGradients() || !r.differsIn(compare.Distance, compare.NonFinite) {
 		return false, nil
 	}
-	truth, err := s.reference.Run(ctx, backend.NewJob(program.Widen(job.Program)))
+	truth, err := s.reference.Run(ctx, backend.NewJob(inFloat64(job.Program)))
 	if err != nil || truth.Status != backend.OK {
 		return false, err
 	}
@@ -37,6 +37,18 @@ func (s *Session) nearTruth(ctx context.Context, r *result, job *backend.Job) (b
 		}
 	}
 	return true, nil
+}
+
+// inFloat64 is a program in float64, with the arguments that it has in its own dtypes: a fill draws
+// others in another dtype.
+func inFloat64(p *program.Program) *program.Program {
+	w := program.Widen(p)
+	for i := range w.Inputs {
+		if in := &w.Inputs[i]; in.DType != p.Inputs[i].DType {
+			in.Fill = program.Fill{Dist: program.Literal, Data: p.Inputs[i].Materialize().Contiguous().Convert(in.DType)}
+		}
+	}
+	return w
 }
 
 // inGradients reports whether all that a kernel may not be off by are gradients.

@@ -7,6 +7,7 @@ import (
 	"plumb/internal/judge/compare"
 	"plumb/internal/judge/verdict"
 	"plumb/op"
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -163,6 +164,27 @@ func TestCancelledGradientsAreTruer(t *testing.T) {
 		r.verdict.Differences[0].Limit = compare.Limit{Class: op.Accumulating, Unit: 0x1p-24, Error: vector(c.terms, 1)}
 		if r.truer(&r.verdict.Differences[0], want, got, exact.Convert(tensor.F64)) != c.truer {
 			t.Errorf("%s: %v", c.what, !c.truer)
+		}
+	}
+}
+
+// TestWhatIsWidenedHasTheSameArguments: a program in float64 has the numbers that it has in its
+// own dtype, drawn or expanded, complex ones too.
+func TestWhatIsWidenedHasTheSameArguments(t *testing.T) {
+	for _, dt := range []tensor.DType{tensor.F32, tensor.F16, tensor.C64, tensor.I64} {
+		for _, f := range []program.Fill{{Dist: program.Normal, Hi: 1, Key: 7}, {Dist: program.Uniform, Lo: -1, Hi: 1, Key: 7}, {Dist: program.Integer, Lo: -5, Hi: 5, Key: 7}} {
+			for _, strides := range [][]int{nil, {0, 1}} {
+				if dt == tensor.I64 && f.Dist != program.Integer {
+					continue
+				}
+				p := &program.Program{Inputs: []program.Input{{Name: "x", DType: dt, Shape: []int{3, 4}, Strides: strides, Fill: f}}}
+				was, now := p.Inputs[0].Materialize(), inFloat64(p).Inputs[0].Materialize()
+				for i := range was.Len() {
+					if was.At(i) != now.At(i) {
+						t.Fatalf("%s of %v: %v is %v", dt, f, was.At(i), now.At(i))
+					}
+				}
+			}
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (s *Session) plainest() []*result {
 // none; it does not answer where it does not compute in float64.
 func (s *Session) formula(ctx context.Context, r *result) (text string, answers bool, err error) {
 	c := *r.Case
-	c.program = program.Widen(r.program)
+	c.program = inFloat64(r.program)
 	forward(c.program)
 	for i := range c.program.Inputs {
 		c.program.Inputs[i].RequiresGrad = false

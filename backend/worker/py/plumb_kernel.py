@@ -56,6 +56,7 @@ class Trial(plumb_torch.Run):
         if ON_TRIAL:
             subject.call_between()
             cotangents = [laid(c, subject.cotangents) for c in cotangents]
+        weights = [(c, self.elements(c)) for c in cotangents] if ON_TRIAL else ()
         held = subject.watch.held() if ON_TRIAL else ()
         try:
             super().differentiate(indices, cotangents)
@@ -64,6 +65,8 @@ class Trial(plumb_torch.Run):
         except BaseException as e:  # as in the forward pass: Triton's layer stops a call that is too slow
             raise RuntimeError("the kernel raised %s" % type(e).__name__) from None
         subject.watch.overwritten(held)
+        if any(self.elements(c) != was for c, was in weights):
+            subject.watch.note("overwrites", "its backward pass overwrites the gradient that it is given")
         for k, (x, was) in enumerate(given):
             if self.elements(x) != was:
                 subject.watch.note("overwrites", "its backward pass overwrites argument %d" % k)

@@ -261,3 +261,80 @@ def unfold_sum(x):
 def unfold_sum_edges(x):
     p = F.pad(x[:, None], (1, 1), mode="replicate")[:, 0]
     return (p[:, :-2] + p[:, 1:-1] + p[:, 2:]) / 3
+
+
+class PolyInPlace(Poly):
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        if 0 in g.stride():
+            g = g.clone()
+        return g.mul_(3 * x * x - 2)
+
+
+def poly_in_place(x):
+    return PolyInPlace.apply(x)
+
+
+class NormAndScale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        r = torch.rsqrt((x * x).mean(-1) + 1e-6)
+        ctx.save_for_backward(x, r)
+        return x * r[..., None], r
+
+    @staticmethod
+    def backward(ctx, gy, gr):
+        x, r = ctx.saved_tensors
+        r = r[..., None]
+        dx, t = 0, 0
+        if gy is not None:
+            dx, t = gy * r, (gy * x).sum(-1, keepdim=True)
+        if gr is not None:
+            t = t + gr[..., None]
+        return dx - t * r ** 3 * x / x.shape[-1]
+
+
+def norm_and_scale(x):
+    return NormAndScale.apply(x)
+
+
+class NormAndScaleBoth(NormAndScale):
+    @staticmethod
+    def backward(ctx, gy, gr):
+        x, r = ctx.saved_tensors
+        if gy is None or gr is None:
+            return None if gy is None else gy * r[..., None]
+        return NormAndScale.backward(ctx, gy, gr)
+
+
+def norm_and_scale_both(x):
+    return NormAndScaleBoth.apply(x)
+
+
+class ConjugateProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b.conj()
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * b, g.conj() * a
+
+
+def conjugate_product(a, b):
+    return ConjugateProduct.apply(a, b)
+
+
+class ConjugateProductAnalytic(ConjugateProduct):
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * b.conj(), g * a
+
+
+def conjugate_product_analytic(a, b):
+    return ConjugateProductAnalytic.apply(a, b)

@@ -164,3 +164,12 @@ def kl(p, q):
     return F.kl_div(torch.log_softmax(p, -1), torch.softmax(q, -1), reduction="batchmean")
 def unfold_sum(x):
     return F.avg_pool1d(x[:, None], 3, 1, 1)[:, 0]
+
+
+def norm_and_scale(x):
+    r = torch.rsqrt(x.pow(2).mean(-1) + 1e-6)
+    return x * r[..., None], r
+
+
+def conjugate_product(a, b):
+    return a * b.conj()
