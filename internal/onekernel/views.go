@@ -76,17 +76,17 @@ func sameElements(a, b *tensor.Tensor) bool {
 }
 
 // unfolds gives an argument that the reference changes, here or in an earlier call, memory of
-// its own for each element, and reports whether any has none: what is left where several lie in
+// its own for each element, and reports whether one had none: what is left where several lie in
 // one place depends on the order of the writes, and most of PyTorch's operators refuse it.
-func (s *Session) unfolds(r *result) (any bool) {
+func (s *Session) unfolds(r *result) (found bool) {
 	for i := range r.program.Inputs {
 		in := &r.program.Inputs[i]
 		if !slices.Contains(s.changed, in.Name) && changes(r.ref, in.Name) {
 			s.changed = append(s.changed, in.Name)
 		}
 		if slices.Contains(in.Strides, 0) && slices.Contains(s.changed, in.Name) {
-			in.Strides, any = nil, true
+			in.Strides, found = nil, true
 		}
 	}
-	return any
+	return found
 }
