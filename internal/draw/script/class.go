@@ -534,7 +534,11 @@ func endClass(t *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err = starlark.Call(t, d, starlark.Tuple{v}, nil)
+		given, fails := starlark.Call(t, d, starlark.Tuple{v}, nil)
+		if _, ours := d.(*starlark.Builtin); given != starlark.None || !ours { // of ours some have no result, and no effect
+			v = given
+		}
+		err = fails
 	}
 	return v, err
 }
