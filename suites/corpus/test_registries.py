@@ -142,3 +142,39 @@ def test_tensors_as_text():
     assert asked == []
     with pytest.raises(AssertionError, match="sum 3.0 of tensor"):
         assert x.sum() == 4, f"sum {x.sum()} of {x}"
+
+
+MISTAKES = {
+    "ValueError": [lambda: float("a"), lambda: int("3.5"), lambda: [1].index(5), lambda: [1].remove(9), lambda: max([]), lambda: "a".index("b")],
+    "TypeError": [
+        lambda: None + 1,
+        lambda: "a" + 1,
+        lambda: len(3),
+        lambda: 1 < "a",
+        lambda: iter(3),
+        lambda: {[1]: 2},
+        lambda: 3(),
+        lambda: (lambda x: x)(),
+        lambda: (lambda x: x)(y=1),
+    ],
+    "IndexError": [lambda: [1][3], lambda: "abc"[9], lambda: (1, 2)[5], lambda: [].pop()],
+    "KeyError": [lambda: {}["k"], lambda: {}.pop("x"), lambda: set().pop()],
+    "ZeroDivisionError": [lambda: 1 / 0, lambda: 1 // 0, lambda: 1 % 0],
+    "AttributeError": [lambda: (1).foo],
+    "StopIteration": [lambda: next(iter([]))],
+    "RuntimeError": [lambda: torch.ones(2) @ torch.ones(3)],
+}
+
+
+def test_classes_of_mistakes():
+    seen = {}
+    for name, calls in MISTAKES.items():
+        for call in calls:
+            try:
+                call()
+            except Exception as e:
+                seen.setdefault(type(e).__name__, []).append(e.__class__.__name__ == name)
+    assert {name: len(all_) for name, all_ in seen.items() if all(all_)} == {name: len(calls) for name, calls in MISTAKES.items()}
+    with pytest.raises(ValueError):
+        torch.full((2,), float("none"))
+    assert torch.ones(2).sum() == 2

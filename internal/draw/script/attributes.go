@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,7 +150,7 @@ func typeCall(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 	case *object:
 		return v.class, nil
 	case *raised:
-		if class := predeclared[v.class]; class != nil {
+		if class := predeclared[cmp.Or(v.class, "Exception")]; class != nil {
 			return class, nil
 		}
 	}

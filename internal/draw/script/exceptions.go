@@ -157,7 +157,14 @@ var messages = []struct{ text, class string }{
 	{"division by zero", "ZeroDivisionError"}, {"divided by zero", "ZeroDivisionError"}, {" by zero", "ZeroDivisionError"},
 	{"not in dict", "KeyError"}, {"missing key", "KeyError"}, {"out of range", "IndexError"},
 	{"has no attribute", "AttributeError"}, {"has no .", "AttributeError"}, {"undefined: ", "NameError"},
-	{"used up", "StopIteration"}, {"maximum recursion depth", "RecursionError"},
+	{"used up", "StopIteration"}, {"maximum recursion depth", "RecursionError"}, {"empty set", "KeyError"},
+	{"invalid float literal", "ValueError"}, {"invalid literal", "ValueError"}, {"value not in list", "ValueError"}, {"element not found", "ValueError"},
+	{"substring not found", "ValueError"}, {"of an empty sequence", "ValueError"}, {"values to unpack", "ValueError"}, {"math domain error", "ValueError"},
+	{"could not be broadcast", "ValueError"}, {"cannot reshape array", "ValueError"}, {"is not a valid ", "ValueError"},
+	{"unknown binary op", "TypeError"}, {"unknown unary op", "TypeError"}, {"not supported between instances", "TypeError"}, {"has no len", "TypeError"},
+	{"is not iterable", "TypeError"}, {"in sequence assignment", "TypeError"}, {"unhashable", "TypeError"}, {"not subscriptable", "TypeError"},
+	{"is not callable", "TypeError"}, {"invalid call of non-function", "TypeError"}, {"positional argument", "TypeError"}, {"unexpected keyword argument", "TypeError"},
+	{"needs the argument", "TypeError"}, {" argument (", "TypeError"}, {" arguments (", "TypeError"},
 }
 
 // exceptionOf is the exception that a test sees of an error; its class is
