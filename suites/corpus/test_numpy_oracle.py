@@ -213,6 +213,15 @@ class TestMisc(unittest.TestCase):
         got = torch.einsum("bij,bjk->bik", torch.from_numpy(a), torch.from_numpy(b))
         assert_allclose(got.numpy(), np.einsum("bij,bjk->bik", a, b), rtol=1e-4, atol=1e-5)
 
+    def test_matmul_of_stacks(self):
+        for a, b in [((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((0, 2, 3), (3, 1))]:
+            x = np.arange(np.prod(a), dtype=np.float32).reshape(a) / 7
+            y = np.arange(np.prod(b), dtype=np.float32).reshape(b) / 5 - 1
+            got = torch.matmul(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+            self.assertEqual(got.shape, (x @ y).shape)
+            assert_allclose(got, x @ y, rtol=1e-4, atol=1e-4)
+        self.assertRaises(ValueError, np.matmul, np.ones((2, 3, 4)), np.ones((3, 4, 2)))
+
     def test_reductions(self):
         x = np.random.RandomState(1).rand(3, 4, 2).astype("float64")
         t = torch.from_numpy(x)

@@ -318,8 +318,11 @@ func intElement(token syntax.Token, isBool bool) func(x, y int64) int64 {
 
 func matmulArrays(a, b *array) (starlark.Value, error) {
 	x, y := a.t, b.t
-	if x.Dim() < 1 || y.Dim() < 1 || x.Dim() > 2 || y.Dim() > 2 {
-		return nil, lack("numpy.matmul of arrays with 0 or more than 2 dimensions is not supported in test files")
+	if x.Dim() < 1 || y.Dim() < 1 {
+		return nil, fmt.Errorf("matmul: an operand does not have enough dimensions")
+	}
+	if x.Dim() > 2 || y.Dim() > 2 {
+		return matmulStacks(x, y)
 	}
 	shape := []int{}
 	if x.Dim() == 1 {
@@ -360,4 +363,54 @@ func matmulArrays(a, b *array) (starlark.Value, error) {
 		}
 	}
 	return (&array{out}).scalar(), nil
+}
+
+// matmulStacks multiplies the matrices in the last two dimensions, those before broadcast.
+func matmulStacks(x, y *tensor.Tensor) (starlark.Value, error) {
+	row, column := x.Dim() == 1, y.Dim() == 1
+	if row {
+		x = x.Reshape(1, x.Len())
+	}
+	if column {
+		y = y.Reshape(y.Len(), 1)
+	}
+	m, n := x.Dim()-2, y.Dim()-2
+	stack, err := tensor.BroadcastShapes(x.Shape()[:m], y.Shape()[:n])
+	if err != nil {
+		return nil, fmt.Errorf("matmul: operands could not be broadcast together")
+	}
+	count := tensor.NumElements(stack)
+	flat := func(t *tensor.Tensor) (*tensor.Tensor, error) {
+		matrix := t.Shape()[t.Dim()-2:]
+		t, err := t.Expand(slices.Concat(stack, matrix)...)
+		if err != nil {
+			return nil, err
+		}
+		return t.Contiguous().Reshape(slices.Concat([]int{count}, matrix)...), nil
+	}
+	shape := slices.Clone(stack)
+	if !row {
+		shape = append(shape, x.Shape()[m])
+	}
+	if !column {
+		shape = append(shape, y.Shape()[n+1])
+	}
+	if tensor.NumElements(shape) > maxElements || count > maxElements {
+		return nil, errLarge
+	}
+	if x, err = flat(x); err != nil {
+		return nil, err
+	}
+	if y, err = flat(y); err != nil {
+		return nil, err
+	}
+	out := tensor.New(promoteNumpy(x.DType(), y.DType()), count, x.Shape()[1], y.Shape()[2])
+	for i := range count {
+		v, err := matmulArrays(&array{x.Select(0, i).Contiguous()}, &array{y.Select(0, i).Contiguous()})
+		if err != nil {
+			return nil, err
+		}
+		out.Select(0, i).CopyFrom(v.(*array).t)
+	}
+	return &array{out.Reshape(shape...)}, nil
 }
