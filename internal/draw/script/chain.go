@@ -354,7 +354,7 @@ func (p *prepasser) starLoop(toks []token, at int) {
 			star = i
 		case t.is(",") && star < 0:
 			before++
-		case t.is(",") && !toks[i+1].is("in"):
+		case t.is(",") && i+1 < len(toks) && !toks[i+1].is("in"):
 			after++
 		}
 	}

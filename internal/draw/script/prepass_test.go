@@ -35,6 +35,7 @@ func TestPrepass(t *testing.T) {
 		{"x = a not in b is not c and d < e", `x = __chain__(lambda: (a ), "not in", lambda: ( b ), "is not", lambda: ( c)) and d < e`},
 		{"a, *b = c", "a, b = __unpack__(( c), 1, 0)"},
 		{"for a, *b in c: f(*b)", "for a, b in __unpackeach__( c, 1, 0): f(*b)"},
+		{"for a, *b,", "for (a, *b,)"}, // which Starlark refuses
 		{"y = [f(x) for x, *_ in d]", "y = [f(x) for x, _ in __unpackeach__( d, 1, 0)]"},
 		{"x = [b for *a, b in f(c) if b]", "x = [b for a, b in __unpackeach__( f(c), 0, 1) if b]"},
 		{"*a, b = c, d", "a, b = __unpack__(( c, d), 0, 1)"},

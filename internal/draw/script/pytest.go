@@ -26,6 +26,7 @@ type parameterSet struct {
 	values starlark.Tuple
 	whole  starlark.Value // what subtest was given, which is the value of a single parameter; nil for others
 	id     string
+	named  bool // the id is its own
 	skip   string
 }
 
@@ -110,7 +111,7 @@ func keyword(kwargs []starlark.Tuple, name string) starlark.Tuple {
 func makeParam(args starlark.Tuple, kwargs []starlark.Tuple) *parameterSet {
 	p := &parameterSet{values: args}
 	if id := keyword(kwargs, "id"); id != nil {
-		p.id, _ = starlark.AsString(id[0])
+		p.id, p.named = starlark.AsString(id[0])
 	}
 	for _, marks := range keyword(kwargs, "marks") {
 		list := []starlark.Value{marks}
@@ -181,6 +182,9 @@ func makeParametrize(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.
 // named gives sets the ids that a function has for their values, where it has one.
 func (p *parametrize) named(t *starlark.Thread, namer starlark.Callable) error {
 	for i := range p.sets {
+		if p.sets[i].named {
+			continue
+		}
 		var ids []string
 		for k, v := range p.sets[i].values {
 			id, err := starlark.Call(t, namer, starlark.Tuple{v}, nil)
