@@ -136,12 +136,19 @@ func TestLibraryIsAskedByTheCasesName(t *testing.T) {
 	if out, _, err := conformed(t, "gen", config, "--out", base, "--reference", "native"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for fault, finds := range map[string]int{"": 0, "copy": 2, "equal": 1, "clip": 1, "uniform": 1, "pool": 1, "varlen": 1} {
+	findsFaults(t, lib, base, 7, map[string]int{"": 0, "copy": 2, "equal": 1, "clip": 1, "uniform": 1, "pool": 1, "varlen": 1})
+}
+
+// findsFaults holds a library with each of several faults to how many of so many verdicts
+// tell of it.
+func findsFaults(t *testing.T, lib, base string, verdicts int, finds map[string]int) {
+	t.Helper()
+	for fault, want := range finds {
 		t.Setenv("FAULT", fault)
 		out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--json")
 		aligned, misaligned := strings.Count(out, `"verdict":"aligned"`), strings.Count(out, `"verdict":"misaligned"`)
-		if aligned != 7-finds || misaligned != finds {
-			t.Errorf("%s: %v: %d aligned, %d misaligned, want %d\n%s", fault, err, aligned, misaligned, finds, out)
+		if aligned != verdicts-want || misaligned != want || strings.Contains(out, `"no_gradients"`) {
+			t.Errorf("%s: %v: %d aligned, %d misaligned, want %d\n%s", fault, err, aligned, misaligned, want, out)
 		}
 	}
 }
@@ -161,14 +168,7 @@ func TestLibrariesHaveRareForms(t *testing.T) {
 	if out, _, err := conformed(t, "gen", config, "--out", base, "--reference", "native"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for fault, finds := range map[string]int{"": 0, "ascend-mask": 2, "ascend-grad": 2, "spmm": 2, "pool-grad": 1, "mask": 1, "renorm": 2} {
-		t.Setenv("FAULT", fault)
-		out, _, err := conformed(t, "run", "--baseline", base, "--candidate", lib, "--json")
-		aligned, misaligned := strings.Count(out, `"verdict":"aligned"`), strings.Count(out, `"verdict":"misaligned"`)
-		if aligned != 16-finds || misaligned != finds || strings.Contains(out, `"no_gradients"`) {
-			t.Errorf("%s: %v: %d aligned, %d misaligned, want %d\n%s", fault, err, aligned, misaligned, finds, out)
-		}
-	}
+	findsFaults(t, lib, base, 16, map[string]int{"": 0, "ascend-mask": 2, "ascend-grad": 2, "spmm": 2, "pool-grad": 1, "mask": 1, "renorm": 2})
 }
 
 // TestHangingLibraryInC ends a call that does not return.
