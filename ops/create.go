@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"slices"
 
 	"plumb/internal/arg"
@@ -119,6 +120,7 @@ var createOps = slices.Concat([]*op.Def{
 		NotSplittable: createsAll,
 		Infer:         inferSteps,
 		Tol:           stepsTol,
+		Errors:        linspaceErrors,
 		Sample: func(s *op.Sampler) []any {
 			var start, end any = float64(s.Int(-4, 5)), float64(s.Int(-4, 5))
 			if s.DType.IsComplex() {
@@ -392,6 +394,23 @@ func arangeErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
 		moved := math.Abs(float64(i) * step)
 		if y := math.Abs(start + float64(i)*step); !whole || r.Unit*max(y, moved, math.Abs(start)) > 1 {
 			errs[i] = math.Abs(start) + 2*moved + y
+		}
+	}
+	return exactOr(e, whole), true
+}
+
+// linspaceErrors are those of start + i·step, where step rounds both ends, their difference
+// and the quotient: none among whole numbers that the dtype has.
+func linspaceErrors(r *op.Rounding) ([]*tensor.Tensor, bool) {
+	lo, hi, n := r.Scalar(arg.StartScalar).Complex(), r.Scalar(arg.End).Complex(), r.Int(arg.Steps)
+	from, to, span := cmplx.Abs(lo), cmplx.Abs(hi), cmplx.Abs(hi-lo)
+	step := span / float64(max(n-1, 1))
+	e := tensor.New(tensor.F64, r.Out[0].Shape()...)
+	errs := tensor.Data[float64](e)
+	whole := imag(lo) == 0 && imag(hi) == 0 && real(lo) == math.Trunc(real(lo)) && step == math.Trunc(step)
+	for i := range errs {
+		if y := cmplx.Abs(r.Out[0].At(i)); !whole || r.Unit*max(from, to, span) > 1 {
+			errs[i] = from + float64(i)*((from+to+2*span)/float64(max(n-1, 1))+step) + y
 		}
 	}
 	return exactOr(e, whole), true

@@ -278,13 +278,16 @@ func TestSumsOfEqualTerms(t *testing.T) {
 // TestPositionsAreExact: whole numbers that a dtype has are, and what they decay by has bounds.
 func TestPositionsAreExact(t *testing.T) {
 	for _, c := range []struct {
+		id    string
 		args  []any
 		exact bool
 	}{
-		{[]any{5, op.Kw("dtype", tensor.F64)}, true},
-		{[]any{0, 9, 3, op.Kw("dtype", tensor.F64)}, true},
-		{[]any{0.0, 2.0, 0.5, op.Kw("dtype", tensor.F64)}, false},
-		{[]any{1 << 25, 1<<25 + 3, op.Kw("dtype", tensor.F64)}, false},
+		{"arange", []any{5, op.Kw("dtype", tensor.F64)}, true},
+		{"arange", []any{0, 9, 3, op.Kw("dtype", tensor.F64)}, true},
+		{"arange", []any{0.0, 2.0, 0.5, op.Kw("dtype", tensor.F64)}, false},
+		{"arange", []any{1 << 25, 1<<25 + 3, op.Kw("dtype", tensor.F64)}, false},
+		{"linspace", []any{-4, 4, 5, op.Kw("dtype", tensor.F64)}, true},
+		{"linspace", []any{-1, 1, 10, op.Kw("dtype", tensor.F64)}, false},
 	} {
 		s := newSession(ops.Table(), 0x1p-24)
 		var kwargs []op.Kwarg
@@ -292,12 +295,34 @@ func TestPositionsAreExact(t *testing.T) {
 		if kw, ok := args[len(args)-1].(op.Kwarg); ok {
 			args, kwargs = args[:len(args)-1], append(kwargs, kw)
 		}
-		out, err := s.Apply("arange", args, kwargs)
+		out, err := s.Apply(c.id, args, kwargs)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if st := s.of(out[0]); st.unknown || (st.err == nil) != c.exact {
-			t.Errorf("%v: %+v, want exact: %v", c.args, st, c.exact)
+			t.Errorf("%s %v: %+v, want exact: %v", c.id, c.args, st, c.exact)
+		}
+	}
+}
+
+// TestStepsOfALinspace: what counts from the start in float32 stays within the bound.
+func TestStepsOfALinspace(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		n      int
+	}{{-1, 1, 10}, {0.1, 0.7, 1000}, {1e6, 1e6 + 1, 333}, {-3, 1e-3, 77}} {
+		s := newSession(ops.Table(), 0x1p-24)
+		out, err := s.Apply("linspace", []any{c.lo, c.hi, c.n}, []op.Kwarg{op.Kw("dtype", tensor.F64)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, exact := s.of(out[0]), tensorOf(out[0])
+		step := (float32(c.hi) - float32(c.lo)) / float32(c.n-1)
+		for i := range c.n {
+			got := float32(c.lo) + float32(step*float32(i))
+			if off := math.Abs(float64(got) - exact.Float(i)); st.err == nil || !(off <= 0x1p-24*st.err.Float(i)) {
+				t.Fatalf("%v: element %d is off by %v, bound %v", c, i, off, st.err)
+			}
 		}
 	}
 }

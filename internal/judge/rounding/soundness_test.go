@@ -175,7 +175,7 @@ var unbounded = slices.Concat(
 	// between real and complex numbers, and to a given dtype
 	[]string{"half", "bfloat16", "float", "double", "cfloat", "cdouble", "complex", "real", "imag", "view_as_real", "view_as_complex"},
 	// no formula yet
-	[]string{"linalg_svdvals", "linalg_eigvalsh", "nan_to_num", "bincount", "linspace", "index_reduce", "scatter_reduce", "lp_pool1d", "lp_pool2d", "grid_sample", "grid_sample.read", "grid_sample.spread", "ctc_loss", "ctc_loss.samples", "ctc_loss.backward"},
+	[]string{"linalg_svdvals", "linalg_eigvalsh", "nan_to_num", "bincount", "index_reduce", "scatter_reduce", "lp_pool1d", "lp_pool2d", "grid_sample", "grid_sample.read", "grid_sample.spread", "ctc_loss", "ctc_loss.samples", "ctc_loss.backward"},
 )
 
 // beyond returns the first element that is farther off than the bound, to
