@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 from functools import total_ordering
 
 import pytest
@@ -178,3 +179,55 @@ def test_classes_of_mistakes():
     with pytest.raises(ValueError):
         torch.full((2,), float("none"))
     assert torch.ones(2).sum() == 2
+
+
+class Config:
+    dim = 4
+
+
+class Base:
+    def test_inherited(self):
+        assert torch.ones(self.n).sum() == self.n
+
+
+def _own(self):
+    assert torch.zeros(self.n).sum() == 0
+
+
+TestMade = type("TestMade", (Base,), {"n": 3, "test_own": _own})
+
+
+class Seq:
+    def __init__(self, *xs):
+        self.xs = xs
+
+    def __len__(self):
+        return len(self.xs)
+
+    def __getitem__(self, i):
+        return self.xs[i]
+
+
+def test_patched_class(monkeypatch):
+    monkeypatch.setattr(Config, "dim", 7)
+    assert torch.ones(Config.dim).sum() == 7
+    setattr(Config, "extra", 2)
+    assert Config.extra == 2
+
+
+def test_json():
+    text = json.dumps({"é": 'a\n\x01\x7f😀"\\/', "n": [1, 2.5, None, True], "nan": float("nan")}, sort_keys=True)
+    assert text == '{"n": [1, 2.5, null, true], "nan": NaN, "\\u00e9": "a\\n\\u0001\\u007f\\ud83d\\ude00\\"\\\\/"}'
+    assert json.dumps({"a": [1, {}], "b": []}, indent=2) == '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}'
+    with pytest.raises(TypeError):
+        json.dumps({"x": torch.ones(1)})
+
+
+def test_sequences():
+    assert torch.tensor(Seq(1.0, 2.0)).sum() == 3
+
+
+def test_optimizers():
+    w = nn.Parameter(torch.ones(2))
+    opt = torch.optim.SGD([w], lr=0.1)
+    assert isinstance(opt, torch.optim.Optimizer)

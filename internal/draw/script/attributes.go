@@ -46,6 +46,8 @@ func classNames(v starlark.Value) ([]string, error) {
 		return v.classNames()
 	case *raised:
 		return exceptionNames(v.class), nil
+	case *optimizer:
+		return []string{v.Type(), "torch.optim.Optimizer"}, nil
 	case placement:
 		return []string{"placement"}, nil
 	case *object:

@@ -632,8 +632,8 @@ func (d *draw) toProgram(v starlark.Value) (any, error) {
 		if v.Type() == "range" {
 			return d.toProgram(starlark.NewList(slices.Collect(starlark.Elements(v))))
 		}
-	case *object:
-		if v.class == stdlibPrelude()["deque"] {
+	case *object: // a sequence, as a deque is
+		if v.class.lookup("__getitem__") != nil && v.class.lookup("__len__") != nil && v.class.lookup("keys") == nil {
 			vs, err := v.iterate(d.thread)
 			if err != nil {
 				return nil, err

@@ -130,8 +130,8 @@ func fieldCall(_ *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, kwargs
 func dataclassNames() starlark.StringDict {
 	return starlark.StringDict{
 		"dataclass": dataclass{}, "field": starlark.NewBuiltin("field", fieldCall),
-		"asdict": builtin("asdict", asDict), "astuple": builtin("astuple", asDataTuple), "replace": starlark.NewBuiltin("replace", replaced),
-		"fields": builtin("fields", fieldsOf), "is_dataclass": builtin("is_dataclass", isDataclass),
+		"asdict": ofOne("asdict", asDict), "astuple": ofOne("astuple", asDataTuple), "replace": starlark.NewBuiltin("replace", replaced),
+		"fields": ofOne("fields", fieldsOf), "is_dataclass": ofOne("is_dataclass", isDataclass),
 		"MISSING": noDefault, "FrozenInstanceError": exceptionTypes["FrozenInstanceError"],
 	}
 }
@@ -288,22 +288,26 @@ func asData(fn string, v starlark.Value) (*object, error) {
 	return nil, fmt.Errorf("%s takes an instance of a dataclass, not %s", fn, article(v.Type()))
 }
 
-func isDataclass(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	c, ok := a[0].(*class)
-	if o, is := a[0].(*object); is {
-		c, ok = o.class, true
+// dataclassOf is a dataclass, or that of an instance; nil for none.
+func dataclassOf(v starlark.Value) *class {
+	if o, ok := v.(*object); ok {
+		v = o.class
 	}
-	return starlark.Bool(ok && c.dataOf() != nil), nil
+	if c, ok := v.(*class); ok && c.dataOf() != nil {
+		return c
+	}
+	return nil
+}
+
+func isDataclass(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+	return starlark.Bool(dataclassOf(v) != nil), nil
 }
 
 // fieldsOf is dataclasses.fields.
-func fieldsOf(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	c, ok := a[0].(*class)
-	if o, is := a[0].(*object); is {
-		c, ok = o.class, true
-	}
-	if !ok || c.dataOf() == nil {
-		return nil, fmt.Errorf("fields takes a dataclass, or an instance of one, not %s", article(a[0].Type()))
+func fieldsOf(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+	c := dataclassOf(v)
+	if c == nil {
+		return nil, fmt.Errorf("fields takes a dataclass, or an instance of one, not %s", article(v.Type()))
 	}
 	var all starlark.Tuple
 	for _, f := range c.fields() {
@@ -319,18 +323,18 @@ func (o *object) kept() []*dataField {
 	return slices.DeleteFunc(o.class.fields(), func(f *dataField) bool { return o.fields[f.name] == nil })
 }
 
-func asDict(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	if _, err := asData("asdict", a[0]); err != nil {
+func asDict(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+	if _, err := asData("asdict", v); err != nil {
 		return nil, err
 	}
-	return plainData(a[0], false, 0)
+	return plainData(v, false, 0)
 }
 
-func asDataTuple(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-	if _, err := asData("astuple", a[0]); err != nil {
+func asDataTuple(_ *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+	if _, err := asData("astuple", v); err != nil {
 		return nil, err
 	}
-	return plainData(a[0], true, 0)
+	return plainData(v, true, 0)
 }
 
 // plainData is a value with each instance of a dataclass in it as a dict or a tuple.

@@ -59,10 +59,14 @@ func newClass(t *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	c := bodiesOf(t).class
+	l, loads := t.Local(loadKey).(*loader)
 	for _, item := range attrs.Items() {
 		k, _ := starlark.AsString(item[0])
 		if fn, ok := item[1].(*starlark.Function); ok && isTest(k) {
-			c.methods = append(c.methods, marks{decorated: decorated{fn: fn}, head: fn})
+			m := marks{decorated: decorated{fn: fn}, head: fn}
+			if c.methods = append(c.methods, m); loads && c.isTest {
+				l.enter(t, m, k, c)
+			}
 		}
 		c.define(k, item[1])
 		c.assigns(k)

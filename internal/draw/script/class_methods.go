@@ -63,7 +63,7 @@ func init() {
 		"state_dict": {nil, stateDict}, "load_state_dict": {[]string{"state_dict", "strict"}, loadStateDict},
 		"zero_grad": {[]string{"set_to_none"}, zeroGrad}, "requires_grad_": {[]string{"requires_grad"}, requiresGrad},
 		"train": {[]string{"mode"}, train}, "eval": {nil, func(d *draw, m starlark.Value, _ arguments) (starlark.Value, error) {
-			return setMode(d, m, starlark.False)
+			return setMode(d, m, starlark.False, 0)
 		}},
 		"register_buffer": {[]string{"name", "tensor", "persistent"}, registerBuffer}, "register_parameter": {[]string{"name", "param"}, addPart("name", "param")},
 		"register_forward_hook": {[]string{"hook"}, registerHook(behindForward)}, "register_forward_pre_hook": {[]string{"hook"}, registerHook(beforeForward)},
@@ -232,21 +232,24 @@ func train(d *draw, m starlark.Value, a arguments) (starlark.Value, error) {
 		}
 		mode = starlark.Bool(drawn.Truth())
 	}
-	return m, inMode(d, m, mode)
+	return m, inMode(d, m, mode, 0)
 }
 
 // setMode is m.train(mode), of a class of the file that has one of its own too.
-func setMode(d *draw, m starlark.Value, mode starlark.Value) (starlark.Value, error) {
+func setMode(d *draw, m, mode starlark.Value, depth int) (starlark.Value, error) {
 	if o, ok := m.(*object); ok {
 		if fn := o.class.lookup("train"); fn != nil {
 			return starlark.Call(d.thread, o.bound(fn), starlark.Tuple{mode}, nil)
 		}
 	}
-	return m, inMode(d, m, mode)
+	return m, inMode(d, m, mode, depth)
 }
 
 // inMode gives a module a mode, and has those below it take it.
-func inMode(d *draw, m starlark.Value, mode starlark.Value) error {
+func inMode(d *draw, m, mode starlark.Value, depth int) error {
+	if depth > maxRecursion { // it is part of itself
+		return fmt.Errorf("maximum recursion depth exceeded")
+	}
 	switch v := m.(type) {
 	case *object:
 		stateOf(v).training = bool(mode.Truth())
@@ -266,7 +269,7 @@ func inMode(d *draw, m starlark.Value, mode starlark.Value) error {
 		return err
 	}
 	for _, part := range below {
-		if _, err := setMode(d, part.value, mode); err != nil {
+		if _, err := setMode(d, part.value, mode, depth+1); err != nil {
 			return err
 		}
 	}

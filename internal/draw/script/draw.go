@@ -151,10 +151,13 @@ func (t *Test) Draw(src *choice.Source, env Env) (*program.Program, error) {
 		d.gen.Complex = src.Bool()
 	}
 	defer d.handPrinted()
-	result, err := d.run()
-	if err == nil && d.fault == nil {
-		err = d.finish(result)
-	}
+	err := guarded(func() error {
+		result, err := d.run()
+		if err == nil && d.fault == nil {
+			err = d.finish(result)
+		}
+		return err
+	})
 	if errors.Is(err, errDrawsNothing) && t.drives && env.skipped < t.Calls-1 && d.fault == nil { // it returned at once: the next has its turn
 		env.Index, env.skipped = env.Index+1, env.skipped+1
 		return t.Draw(src, env)

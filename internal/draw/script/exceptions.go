@@ -248,3 +248,16 @@ func exceptionName(class starlark.Value) string {
 	}
 	return ""
 }
+
+// ourMistake is how the error begins that a panic of a function of ours has become.
+const ourMistake = "a mistake of Plumb's own: "
+
+// guarded runs part of a file. A panic costs its test, or the file, alone.
+func guarded(run func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s%v", ourMistake, r)
+		}
+	}()
+	return run()
+}

@@ -3,8 +3,9 @@ package script
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 )
@@ -53,7 +54,7 @@ func (w *jsonWriter) value(t *starlark.Thread, v starlark.Value, depth int) erro
 		return w.dict(t, d, depth)
 	}
 	if s, ok := v.(starlark.String); ok {
-		w.b.WriteString(strconv.QuoteToASCII(string(s)))
+		w.text(string(s))
 		return nil
 	}
 	if list, ok := sequence(v); ok {
@@ -115,6 +116,25 @@ func (w *jsonWriter) dict(t *starlark.Thread, d *starlark.Dict, depth int) error
 	w.end(len(items), depth, '}')
 	return nil
 }
+
+// text writes a string in ASCII, as Python does.
+func (w *jsonWriter) text(s string) {
+	w.b.WriteByte('"')
+	for _, r := range s {
+		if short := jsonShort[r]; short != "" {
+			w.b.WriteString(short)
+		} else if r >= ' ' && r < utf8.RuneSelf-1 {
+			w.b.WriteRune(r)
+		} else if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+			fmt.Fprintf(&w.b, `\u%04x\u%04x`, high, low)
+		} else {
+			fmt.Fprintf(&w.b, `\u%04x`, r)
+		}
+	}
+	w.b.WriteByte('"')
+}
+
+var jsonShort = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
 
 // next goes on to the i-th part.
 func (w *jsonWriter) next(i, depth int) {

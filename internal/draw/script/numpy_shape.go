@@ -296,6 +296,9 @@ func (a *array) reinterpreted(args starlark.Tuple) (starlark.Value, error) {
 		return nil, err
 	}
 	shape, bytes := slices.Clone(a.t.Shape()), a.t.Contiguous().Bytes()
+	if d == tensor.Invalid {
+		return a, nil
+	}
 	if from, to := a.t.DType().Size(), d.Size(); from != to {
 		last := len(shape) - 1
 		if last < 0 || shape[last]*from%to != 0 {

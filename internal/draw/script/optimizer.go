@@ -466,20 +466,23 @@ func newSchedule(t *starlark.Thread, name string, args starlark.Tuple, kwargs []
 	if def == nil && name != "ReduceLROnPlateau" {
 		return nil, lack("torch.optim.lr_scheduler.%s is not supported in test files", name)
 	}
-	var o *optimizer
+	var first starlark.Value
 	var named []starlark.Tuple
 	for _, kw := range kwargs {
 		if kw[0] == starlark.String("optimizer") {
-			o, _ = kw[1].(*optimizer)
+			first = kw[1]
 		} else {
 			named = append(named, kw)
 		}
 	}
-	if o == nil && len(args) > 0 {
-		o, _ = args[0].(*optimizer)
-		args = args[1:]
+	if first == nil && len(args) > 0 {
+		first, args = args[0], args[1:]
 	}
-	if o == nil {
+	o, ok := first.(*optimizer)
+	if _, own := first.(*object); own {
+		return nil, lack("%s of an optimizer of the file's own is not supported in test files", name)
+	}
+	if !ok {
 		return nil, fmt.Errorf("%s needs an optimizer", name)
 	}
 	o.adopt()

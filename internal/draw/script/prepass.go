@@ -227,6 +227,15 @@ var (
 	absentAtTheTop = map[string]bool{"try": true, "except": true, "finally": true, "nonlocal": true, "yield": true}
 )
 
+// becomesCall says whether what a statement has becomes the arguments of a call.
+func (p *prepasser) becomesCall(toks []token) bool {
+	switch toks[0].text {
+	case "@", "assert", "del", "except", "raise", "with":
+		return true
+	}
+	return isMatch(toks) || p.isCase(toks)
+}
+
 func (p *prepasser) statement(toks []token) *scanError {
 	if len(toks) == 0 {
 		return nil
@@ -238,6 +247,11 @@ func (p *prepasser) statement(toks []token) *scanError {
 			return lacks(first, "%s is not supported in test files", first.text)
 		}
 		return nil
+	}
+	if p.becomesCall(toks) {
+		if i := topLevel(toks, "="); i > 0 { // there it would name an argument
+			return fail(toks[i], "unexpected '=' after %s", first.text)
+		}
 	}
 	switch {
 	case first.is("try") || first.is("finally"):

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -174,11 +173,15 @@ func (f *File) run() (starlark.StringDict, error) {
 	defer d.close()
 	thread := d.thread
 	thread.SetLocal(loadKey, l)
-	globals, err := program.Init(thread, f.names)
+	var globals starlark.StringDict
+	err = guarded(func() (err error) {
+		globals, err = program.Init(thread, f.names)
+		return err
+	})
 	if err != nil {
 		return nil, f.located(err)
 	}
-	f.again = l.drew || changesClass.MatchString(f.src) || slices.ContainsFunc(slices.Collect(maps.Values(globals)), isChangeable)
+	f.again = l.drew || slices.ContainsFunc(modulesSetUp, globals.Has) || slices.ContainsFunc(slices.Collect(maps.Values(globals)), isChangeable)
 	globals.Freeze()
 	f.fixtures = l.fixtures
 	l.enlist()
@@ -186,15 +189,11 @@ func (f *File) run() (starlark.StringDict, error) {
 	return globals, nil
 }
 
-// changesClass is an assignment to an attribute of what may be a class, or a function that
-// may change names of the file before each test.
-var changesClass = regexp.MustCompile(`(?:\b(?:cls|__class__|_*[A-Z]\w*)|\btype\(self\))\.\w+[ \t]*(?:[-+*/%&|^@]|//|\*\*)?=[^=]|\bsetattr\((?:cls|[A-Z])|\bdef (?:setup_module|setUpModule|setup_function)\b`)
-
 // isChangeable reports whether a value outside of a test is one that tests may
 // change.
 func isChangeable(v starlark.Value) bool {
 	switch v.(type) {
-	case *starlark.List, *starlark.Dict, *starlark.Set, *object, *cell:
+	case *starlark.List, *starlark.Dict, *starlark.Set, *object, *cell, *class:
 		return true
 	}
 	return false

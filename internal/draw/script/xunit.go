@@ -2,6 +2,10 @@ package script
 
 import "go.starlark.net/starlark"
 
+// modulesSetUp are functions of a file that are called before each test, the last of those
+// outside of classes, and may change names of the file.
+var modulesSetUp = []string{"setUpModule", "setup_module", "setup_function"}
+
 // setUp prepares the call of the test: the values that the file makes outside of it are
 // the draw's own, and what its module and its class have to be called before it has run.
 func (d *draw) setUp() error {
@@ -14,13 +18,13 @@ func (d *draw) setUp() error {
 	}
 	t := d.test
 	globals := t.signature().Globals()
-	for _, name := range []string{"setUpModule", "setup_module"} {
+	for _, name := range modulesSetUp[:2] {
 		if err := d.before(globals[name], nil, starlark.None); err != nil {
 			return err
 		}
 	}
 	if t.class == nil {
-		return d.before(globals["setup_function"], nil, t.signature())
+		return d.before(globals[modulesSetUp[2]], nil, t.signature())
 	}
 	if t.signature().NumParams() == 0 {
 		return nil
