@@ -2,6 +2,7 @@ package onekernel
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -75,6 +76,21 @@ func (c *choosers) explain() bool {
 	}
 	if !c.wrong(best) {
 		return true
+	}
+	for _, last := range []bool{false, true} {
+		stable := maps.Clone(places)
+		for i, of := range c.made {
+			if stable[i] == nil && (c.free || of.Errors != nil) {
+				stable[i] = c.stable(of, last)
+			}
+		}
+		now := c.choose(stable)
+		if now == nil || !c.wrong(now) {
+			return now != nil
+		}
+		if now.apart(best) < 0 {
+			places, best = stable, now
+		}
 	}
 	idle := 0
 	attempt := func(i int, other []int) bool {
@@ -268,6 +284,34 @@ func (c *choosers) rounded(of *judge.Choice) []float64 {
 		c.narrow[of] = known
 	}
 	return known
+}
+
+// stable are the places of a choice that takes, of equal elements of a line, the first ones
+// first, or the last ones, as a stable sort does.
+func (c *choosers) stable(of *judge.Choice, last bool) []int {
+	type equal struct { // what is equal in a line
+		line int
+		to   float64
+	}
+	left, numbers := map[equal][]int{}, c.rounded(of)
+	for l := range of.Lines {
+		for p := range of.N {
+			e := equal{l, numbers[l*of.N+p]}
+			left[e] = append(left[e], p)
+		}
+	}
+	places := slices.Clone(of.Places)
+	for i, p := range places {
+		e := equal{i / of.K, numbers[i/of.K*of.N+p]}
+		switch all := left[e]; {
+		case len(all) == 0: // NaN equals nothing
+		case last:
+			places[i], left[e] = all[len(all)-1], all[:len(all)-1]
+		default:
+			places[i], left[e] = all[0], all[1:]
+		}
+	}
+	return places
 }
 
 // near lists the places that may stand for the k-th of a line, and are not it.

@@ -173,3 +173,23 @@ func TestAStableSortHasNoChoice(t *testing.T) {
 		}
 	}
 }
+
+// TestStableOrders: of a reference that orders equal elements by any rule, a kernel that has all of
+// them in the order of their places, or in the reverse, is told to.
+func TestStableOrders(t *testing.T) {
+	of := &judge.Choice{Lines: 2, N: 5, K: 3, Inner: 1, Values: []float64{1, 2, 1, 1, 2, 3, 3, 3, 3, 0}, Places: []int{4, 1, 3, 2, 0, 3}}
+	c := &choosers{of: &result{Case: &Case{DType: tensor.F32}}, narrow: map[*judge.Choice][]float64{}}
+	for last, want := range map[bool][]int{false: {1, 4, 0, 0, 1, 2}, true: {4, 1, 3, 3, 2, 1}} {
+		if got := c.stable(of, last); !slices.Equal(got, want) {
+			t.Errorf("the last first: %t: %v, want %v", last, got, want)
+		}
+	}
+	stable := "y = torch.sort(x0, stable=True)\ni = operator.getitem(y, 1)\n"
+	ints := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...).Convert(tensor.I64)} }
+	for _, ran := range []string{"aten::sort", "aten::sort aten::sort.stable"} {
+		s, r := chosenBy(t, stable, []float64{1, 1, 1}, []string{"i"}, ints(0, 1, 2), ints(2, 1, 0))
+		if r.refSeen.Operators = strings.Fields(ran); s.wrong(r) != strings.HasSuffix(ran, ".stable") {
+			t.Errorf("the reverse of equal elements after %s: wrong is %t", ran, s.wrong(r))
+		}
+	}
+}

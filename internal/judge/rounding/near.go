@@ -15,7 +15,7 @@ import (
 const Near = 16
 
 // onto is how near in float64 a number is on a decision, which a rule of its own decides: a half is
-// rounded to even.
+// rounded to even. Beside a given number that a dtype has not, as 0.9, rounding decides.
 const onto = 0x1p-40
 
 // asks reports whether anybody asks about decisions; in float64 hardly any is near.
@@ -62,12 +62,41 @@ func (c *applied) either() []*state {
 	if err != nil || !slices.Equal(flipped.Shape(), c.shape()) {
 		return nil
 	}
-	for i := range flipped.Len() {
-		if flipped.At(i) != tensorOf(c.out[0]).At(i) && !may(i) {
+	covers := func(may func(int) bool) bool {
+		for i := range flipped.Len() {
+			if flipped.At(i) != tensorOf(c.out[0]).At(i) && !may(i) {
+				return false
+			}
+		}
+		return true
+	}
+	if !covers(may) {
+		if may = c.carried(); may == nil || !covers(may) {
 			return nil
 		}
 	}
 	return c.moving(states[0], may)
+}
+
+// carried tells to which places a call that moves what is true or false takes what is uncertain;
+// nil where it is none.
+func (c *applied) carried() func(i int) bool {
+	if !c.exact || !sumsProducts(c.call) || c.out[0].DType() != tensor.Bool {
+		return nil
+	}
+	to, err := c.with(func(v op.Value) *tensor.Tensor {
+		switch e := c.of(v).err; {
+		case v.DType() != tensor.Bool:
+			return tensorOf(v)
+		case e != nil:
+			return e
+		}
+		return tensor.New(tensor.F64, v.Shape()...)
+	})
+	if err != nil || !slices.Equal(to.Shape(), c.shape()) {
+		return nil
+	}
+	return func(i int) bool { return to.Float(i) != 0 }
 }
 
 // decides reports a call whose results jump, of operands that have errors.
@@ -116,12 +145,20 @@ func (c *applied) compared() []*state {
 	st, err := &state{integral: true}, tensor.New(tensor.F64, shape...)
 	for i := range err.Len() {
 		apart := cmplx.Abs(x(i) - y(i))
-		if room := Near * c.unit * (xErr(i) + yErr(i)); apart > onto*cmplx.Abs(x(i)) && (apart <= room || math.IsInf(room, 1)) {
+		ruled := apart <= onto*cmplx.Abs(x(i)) && (xErr(i) != 0 || c.has(x(i))) && (yErr(i) != 0 || c.has(y(i)))
+		if room := Near * c.unit * (xErr(i) + yErr(i)); !ruled && (apart <= room || math.IsInf(room, 1)) {
 			err.Set(i, complex(1/(Near*c.unit), 0))
 			st.err, c.near = err, true
 		}
 	}
 	return []*state{st}
+}
+
+// has reports whether the dtype whose errors are bounded has a real number.
+func (c *applied) has(v complex128) bool {
+	m, _ := math.Frexp(real(v))
+	m /= c.unit
+	return m == math.Trunc(m)
 }
 
 // moving adds to what is known of a result how far it moves with its operands, where it may.

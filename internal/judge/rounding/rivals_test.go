@@ -82,3 +82,29 @@ func joined(x []float64) (s string) {
 	}
 	return s
 }
+
+// TestDecisionsBesideNumbers: of sums that reach a number exactly rounding decides whether they are
+// beyond it where the dtype has not the number, as 0.9, and the rule of the comparison where it has;
+// what is true or false by that stays uncertain where it is moved to.
+func TestDecisionsBesideNumbers(t *testing.T) {
+	ones, reversed := make([]float64, 20), make([]float64, 20)
+	for i := range ones {
+		ones[i], reversed[i] = 1, float64(19-i)
+	}
+	for bound, uncertain := range map[string]int{"0.9": 19 - 17, "0.5": -1} {
+		lines := fmt.Sprintf("x = tensor((20,), torch.float32, [%s])\ni = tensor((20,), torch.int64, [%s])\nd = torch.div(x, 20.0)\nc = torch.cumsum(d, 0)\nm = torch.gt(c, %s)\ns = torch.scatter(m, 0, i, m)\ny = torch.masked_fill(x, s, -1.0)\n", joined(ones), joined(reversed), bound)
+		bounds, near := New(ops.Table(), nn.Modules()).Choosing(backend.NewJob(text(t, lines)), false, func(*Choice) {})
+		if near != (uncertain >= 0) {
+			t.Errorf("beyond %s: a decision is near %t", bound, near)
+		}
+		y := bounds.Values[4].At(nil)
+		if y == nil {
+			t.Fatalf("beyond %s: no bound", bound)
+		}
+		for k := range ones {
+			if got := y.Error != nil && y.Error.Float(k)*y.Unit*Near > 1.9; got != (k == uncertain) {
+				t.Errorf("beyond %s: element %d may be another one %t", bound, k, got)
+			}
+		}
+	}
+}
