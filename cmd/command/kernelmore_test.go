@@ -275,11 +275,13 @@ func TestHangsAreAskedAgain(t *testing.T) {
 }
 
 // TestReferencesAreTraced: one that unpacks bytes by shifts has error bounds of its own, as has
-// one of a weight norm, which programs have not by its name.
+// one of a weight norm, which programs have not by its name, and one that changes what it has made
+// in place, by views of it too.
 func TestReferencesAreTraced(t *testing.T) {
 	slow(t)
 	tracedWhole(t, "def f(x, p):\n    return x * (p >> 4).to(x.dtype) + (p << 1).to(x.dtype)\n", "x: f32[N], p: u8[N] in 0..256")
 	tracedWhole(t, "import torch\ndef f(x, v, g):\n    return x @ torch._weight_norm(v, g, 0).t()\n", "x: f32[B,I], v: f32[O,I], g: f32[O,1]")
+	tracedWhole(t, "import torch\ndef f(x, b):\n    y = torch.empty_like(x)\n    y[:, 1:] = x[:, :-1].clone()\n    y[:, 0] = b\n    rest = y[:, 1:]\n    y[0] += b[0]\n    y.t()[0].mul_(3)\n    return y, rest.exp()\n", "x: f32[B,N], b: f32[B]")
 }
 
 func tracedWhole(t *testing.T, source, inputs string) {

@@ -6,7 +6,6 @@ their own (plumb_room.py); in the role "reference" it is traced for error bounds
 """
 
 import atexit
-import contextlib
 import json
 import math
 import os
@@ -22,13 +21,13 @@ import plumb_torch
 import plumb_triton
 import plumb_tritonptx
 import torch
-from torch.overrides import resolve_name
 from plumb_borrowed import Borrowed
 from plumb_names import Refusal, Unsupported
-from plumb_opinfo import REFLECTED, Calls, Left, Text
+from plumb_opinfo import Left
 from plumb_room import Room, tell_faults
 from plumb_threads import Threads, having
 from plumb_timing import Timing
+from plumb_traced import Trace, Traced, flat, indexed
 from plumb_watch import Watch, follow, mentions, recorded, threads_of, warm
 
 SPEC = json.loads(os.environ["PLUMB_WORKER_KERNEL"])
@@ -293,103 +292,6 @@ class Subject:
         if len(results) != len(parts):
             return {"error": "a result that no traced call gives"}
         return {"program": text.head + "".join(text.inputs + text.lines), "results": results}
-
-
-class Traced(Calls):
-    """Writes the calls that return tensors; what asks for a size or a dtype is known, what asks for
-    elements is not: other values may lead to other calls."""
-
-    def __torch_function__(self, f, types, args=(), kwargs=None):
-        f = getattr(f, "plain", f)
-        name = getattr(f, "__name__", "")
-        if f in COMPOSED:
-            with self:
-                return COMPOSED[f](*args, **(kwargs or {}))
-        if name in READING:
-            raise Left("its calls depend on values (%s)" % name)
-        try:
-            line, left = self.text.called(f, args, kwargs or {}), None
-        except Left as e:
-            left = e
-        before = [(t, t._version) for t in tensors(args) + tensors(list((kwargs or {}).values())) if id(t) in self.text.known]
-        v = f(*args, **(kwargs or {}))
-        self.changes([t for t, version in before if t._version != version], v)
-        if any(isinstance(t, torch.Tensor) for t in flat(v)):
-            if left:
-                raise left
-            self.text.add(line, v)
-        return v
-
-    def changes(self, changed, v):
-        """Refuses a change in place that is not the call's result, or that another tensor sees."""
-        if any(t is not v for t in changed):
-            raise Left("a call changes its argument in place")
-        if changed and any(t is not v and plumb_torch.memory_of(t) == plumb_torch.memory_of(v) for t, _ in self.text.known.values()):
-            raise Left("a call changes what another tensor shows")
-
-
-@contextlib.contextmanager
-def indexed():
-    """Lets a mode see x[i] for one index as for several: PyTorch 1.13 does not."""
-    plain = torch.Tensor.__getitem__
-    resolve_name(plain)  # while it has its place in the table of names, which is made once
-
-    def index(x, at):
-        return plain(x, at if isinstance(at, (tuple, list)) else (at, ...) if isinstance(at, torch.Tensor) else (at,))
-
-    index.plain, torch.Tensor.__getitem__ = plain, index
-    try:
-        yield
-    finally:
-        del torch.Tensor.__getitem__
-
-
-def weight_norm(v, g, dim=0):
-    """PyTorch's, of which no program knows by its name; a dim of -1 is none that is left out."""
-    return v * (g / (v * v).sum([k for k in range(v.dim()) if k != dim], keepdim=True).sqrt())
-
-
-COMPOSED = {torch._weight_norm: weight_norm}
-READING = {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "__bool__", "__int__", "__float__", "__index__", "__contains__"}
-OPERATORS = {"Tensor.__%s__" % name: "operator." + to for name, to in (
-    ("invert", "invert"), ("eq", "eq"), ("ne", "ne"), ("and", "and_"), ("or", "or_"), ("xor", "xor"), ("pow", "pow"), ("floordiv", "floordiv"), ("truediv", "truediv"), ("mod", "mod"), ("lshift", "lshift"), ("rshift", "rshift"))}
-IN_PLACE = {"Tensor.__i%s__" % name: "Tensor.%s_" % to for name, to in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"))}
-
-
-class Trace(Text):
-    """The calls of a function of given tensors; each result has a name, those of tuples by further calls."""
-
-    def __init__(self, tensors):
-        super().__init__("trace", 0)
-        self.known = {id(t): (t, "x%d" % i) for i, t in enumerate(tensors)}
-        self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
-
-    def call(self, target, args, kwargs):
-        kwargs = {k: v for k, v in kwargs.items() if k != "out" or v is not None}
-        reflected = REFLECTED.get(target.split(".")[-1].replace("__rtruediv__", "__rdiv__"))
-        if reflected:
-            return super().call(reflected, args[::-1], kwargs)
-        return super().call(IN_PLACE.get(target) or OPERATORS.get(target, target), args, kwargs)
-
-    def add(self, line, result):
-        super().add(line, result)
-        name, _ = self.last
-        for i, r in enumerate(result if isinstance(result, (tuple, list)) else ()):
-            super().add("%s[%d]" % (name, i), r)
-
-    def tensor(self, t):
-        if id(t) in self.known:
-            return self.known[id(t)][1]
-        raise Left("a tensor that no traced call gives")
-
-
-def tensors(v):
-    """Lists the tensors among arguments, of which a call can change any in place."""
-    return [v] if isinstance(v, torch.Tensor) else [t for e in v for t in tensors(e)] if isinstance(v, (list, tuple)) else []
-
-
-def flat(v):
-    return [t for e in v for t in flat(e)] if isinstance(v, (list, tuple)) else [v]
 
 
 def leaves(v, gradients):
