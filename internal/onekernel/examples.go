@@ -1,9 +1,12 @@
 package onekernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"plumb/internal/draw/choice"
 	"plumb/program"
@@ -59,28 +62,49 @@ func (s *Session) narrow(dt tensor.DType) {
 // generalised makes symbols of the sizes of examples: equal sizes are one.
 func generalised(examples []exampleInput) (*Signature, error) {
 	sig := &Signature{Given: map[string]int{}}
-	symbols := map[int]string{}
-	for i, e := range examples {
-		name := fmt.Sprintf("x%d", i)
-		if e.DType == "" {
-			sig.Args = append(sig.Args, Arg{Name: name, Choices: []any{wire(e.Value)}})
-			continue
+	symbols, lists := map[int]string{}, map[int]bool{}
+	for _, e := range examples {
+		lists[len(e.List)] = true
+	}
+	tensors := func(arg string, of ...exampleInput) error {
+		for i, e := range of {
+			name := arg
+			if len(of) > 1 {
+				name = fmt.Sprintf("%s_%d", arg, i)
+			}
+			in, err := e.input(name)
+			if err != nil {
+				return err
+			}
+			for d, n := range e.Shape {
+				if n < 2 || lists[n] { // a list is no longer elsewhere
+					continue
+				}
+				if symbols[n] == "" {
+					symbols[n] = string(rune('A' + len(symbols)))
+					sig.Given[symbols[n]] = n
+				}
+				in.Dims[d] = symbol(symbols[n])
+			}
+			sig.Inputs = append(sig.Inputs, *in)
 		}
-		in, err := e.input(name)
-		if err != nil {
+		return nil
+	}
+	for i, e := range examples {
+		arg, of := Arg{Name: fmt.Sprintf("x%d", i), IsList: e.List != nil}, e.List
+		switch {
+		case e.DType != "":
+			of = []exampleInput{e}
+		case of == nil:
+			arg.Choices = []any{wire(e.Value)}
+		}
+		for range of {
+			arg.Inputs = append(arg.Inputs, len(sig.Inputs)+len(arg.Inputs))
+		}
+		if err := tensors(arg.Name, of...); err != nil {
 			return nil, err
 		}
-		for d, n := range e.Shape {
-			if n < 2 {
-				continue
-			}
-			if symbols[n] == "" {
-				symbols[n] = string(rune('A' + len(symbols)))
-				sig.Given[symbols[n]] = n
-			}
-			in.Dims[d] = symbol(symbols[n])
-		}
-		sig.add(*in)
+		sig.Args = append(sig.Args, arg)
 	}
 	return sig, nil
 }
@@ -108,7 +132,8 @@ func (e *exampleInput) input(name string) (*Input, error) {
 	return in, nil
 }
 
-// Pattern is what square matrices have in common, on which a kernel of such may rely.
+// Pattern is what square matrices, or rows of whole numbers, have in common, on which a kernel
+// of such may rely.
 type Pattern string
 
 // The patterns: zeros above or below the diagonal, both, and a matrix that is its own
@@ -120,11 +145,24 @@ const (
 	Symmetric Pattern = "symmetric"
 )
 
+// The patterns of rows: in order, as the offsets of bags, and no two alike; all numbers below
+// the row's length, in any order; no two alike.
+const (
+	Ascending   Pattern = "ascending"
+	Rising      Pattern = "rising"
+	Permutation Pattern = "permutation"
+	Distinct    Pattern = "distinct"
+)
+
 // fill draws an input's elements and gives them the pattern. What is no number but a mask
 // has all of its ones.
 func (p Pattern) fill(in *program.Input) program.Fill {
 	data := elementsOf(in)
-	if len(in.Shape) < 2 {
+	switch {
+	case p.ofRows():
+		p.order(data, in.Fill.Lo, in.Fill.Hi-1)
+		return program.Fill{Dist: program.Literal, Data: data}
+	case len(in.Shape) < 2:
 		return in.Fill
 	}
 	n := in.Shape[len(in.Shape)-1]
@@ -141,6 +179,51 @@ func (p Pattern) fill(in *program.Input) program.Fill {
 		}
 	}
 	return program.Fill{Dist: program.Literal, Data: data}
+}
+
+func (p Pattern) ofRows() bool {
+	return slices.Contains([]Pattern{Ascending, Rising, Permutation, Distinct}, p)
+}
+
+// order gives the rows of whole numbers the pattern. Those in order begin with the least and end
+// with the largest: what is before and behind all bags.
+func (p Pattern) order(data *tensor.Tensor, least, largest float64) {
+	if data.Dim() == 0 || data.Len() == 0 {
+		return
+	}
+	n := data.Shape()[data.Dim()-1]
+	row, places := make([]float64, n), make([]int, n)
+	for at := 0; at < data.Len(); at += n {
+		for i := range row {
+			row[i], places[i] = data.Float(at+i), i
+		}
+		slices.SortStableFunc(places, func(i, j int) int { return cmp.Compare(row[i], row[j]) })
+		slices.Sort(row)
+		if p != Ascending { // each is above the one before, as far as there are numbers
+			for i := range row {
+				row[i] = math.Floor(least+(row[i]-least)*(largest-least-float64(n-1))/max(1, largest-least)) + float64(i)
+				row[i] = max(least, min(row[i], largest))
+			}
+		}
+		switch p {
+		case Ascending, Rising:
+			row[0], row[n-1] = least, largest
+		case Permutation, Distinct:
+			row = taken(row, places)
+		}
+		for i, v := range row {
+			data.Set(at+i, complex(v, 0))
+		}
+	}
+}
+
+// taken puts the i-th of values at the i-th of places.
+func taken(values []float64, places []int) []float64 {
+	all := make([]float64, len(values))
+	for i, at := range places {
+		all[at] = values[i]
+	}
+	return all
 }
 
 // wire is a plain value of JSON as a program has it.

@@ -47,6 +47,7 @@ type problem struct {
 type modelOf struct {
 	Init     json.RawMessage `json:"init"`
 	Examples []exampleInput  `json:"examples"`
+	Given    json.RawMessage `json:"given"` // how the model's forward is given them, in lists and dicts
 	State    []stateEntry    `json:"state"`
 	Random   bool            `json:"random"`
 }
@@ -419,7 +420,7 @@ func (p *problem) shape(ctx context.Context, c *Case) (string, error) {
 		Renamed [][2]string `json:"renamed"`
 		More    []string    `json:"more"`
 	}
-	request := map[string]any{"init": told.Init, "inputs": len(told.Examples), "seed": c.Key >> 32, "state": told.State, "training": !c.eval}
+	request := map[string]any{"init": told.Init, "given": told.Given, "seed": c.Key >> 32, "state": told.State, "training": !c.eval}
 	err = p.session.kernel.ask(ctx, map[string]any{"shape": request}, &candidate)
 	if err != nil && p.session.sandbox.relax("its constructor: "+err.Error()) { // it may build in its constructor
 		p.session.kernel.Restart()

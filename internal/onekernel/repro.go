@@ -40,6 +40,7 @@ type repro struct {
 	Guard                 string // "end" or "start": on which side of the arguments a page cannot be read
 	Stored                bool
 	Reference, Sizes      string // of a problem
+	Given                 string // the nested lists and dicts that a model is given, "" where there are none
 	Inputs                int
 	Training              string
 	Arguments             []string
@@ -382,6 +383,9 @@ func (f *repro) problem() {
 		if !f.r.sig.Args[i].State {
 			f.Inputs++
 		}
+	}
+	if told := f.s.maker.form.(*problem).told; told != nil && bytes.ContainsAny(told.Given[1:], "{") {
+		f.Given = string(told.Given)
 	}
 	f.Training = program.FormatArg(f.r.training())
 	f.Reference = strconv.Quote(c.Reference.File)

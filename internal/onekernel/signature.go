@@ -83,7 +83,7 @@ type Input struct {
 	// Literal are elements that cannot be drawn otherwise, of a matrix that must not
 	// be singular; such an input keeps its shape.
 	Literal *tensor.Tensor
-	// Pattern is what square matrices of the examples have in common.
+	// Pattern is what square matrices or rows of whole numbers of the examples have in common.
 	Pattern Pattern
 	NoGrad  bool
 	Strides []int // where it has its own

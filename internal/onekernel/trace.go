@@ -33,25 +33,29 @@ type recording struct {
 	narrows bool // it converts what is computed in float64 to a coarser dtype
 }
 
-// def is the operator of a call with so many results. Its arguments are tensors
-// first, then attributes by keyword.
+// def is the operator of a call with so many results, with the arguments of a signature: those
+// by keyword follow the others.
 func (t *traced) def(sig *Signature, results int) (*op.Def, error) {
 	var params, given []string
-	for _, in := range sig.Inputs {
-		params = append(params, "Tensor "+in.Name)
-	}
 	for _, a := range sig.Args {
-		if len(a.Inputs) > 0 {
-			continue
+		kind := "Tensor"
+		switch {
+		case a.IsList:
+			kind = "Tensor[]"
+		case len(a.Inputs) == 0:
+			var err error
+			if kind, err = kindOf(a.Choices); err != nil {
+				return nil, fmt.Errorf("%s: %w", a.Name, err)
+			}
 		}
-		kind, err := kindOf(a.Choices)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		if a.Keyword {
+			given = append(given, kind+" "+a.Name)
+		} else {
+			params = append(params, kind+" "+a.Name)
 		}
-		if given == nil {
-			given = []string{"*"}
-		}
-		given = append(given, kind+" "+a.Name)
+	}
+	if given != nil {
+		given = append([]string{"*"}, given...)
 	}
 	out := "Tensor"
 	if results > 1 {
@@ -110,12 +114,20 @@ func (t *traced) keyOf(dtypes []tensor.DType, shapes [][]int, attributes string,
 func attributesOf(a op.Args) string {
 	var parts []string
 	for i, p := range a.Sig.Params {
-		if p.Type.Kind != op.KTensor && i < len(a.Vals) {
-			parts = append(parts, fmt.Sprintf("%s=%v", p.Name, program.FromOp(a.Vals[i])))
+		if p.Type.Kind == op.KTensor || i >= len(a.Vals) {
+			continue
 		}
+		name := ""
+		if p.KwOnly {
+			name = p.Name
+		}
+		parts = append(parts, given(name, program.FromOp(a.Vals[i])))
 	}
 	return strings.Join(parts, " ")
 }
+
+// given writes one, without a name where it has none in a call.
+func given(name string, v any) string { return fmt.Sprintf("%s=%v", name, v) }
 
 func (t *traced) of(values []op.Value, a op.Args, unit float64) *recording {
 	var dtypes []tensor.DType
@@ -250,8 +262,15 @@ func (t *traced) keysOf(p *program.Program) (key, wide string) {
 		dtypes, shapes = append(dtypes, in.DType), append(shapes, in.Shape)
 	}
 	var parts []string
+	for _, v := range p.Calls[0].Args {
+		switch v.(type) {
+		case program.Ref, program.List:
+		default:
+			parts = append(parts, given("", v))
+		}
+	}
 	for _, kw := range p.Calls[0].Kwargs {
-		parts = append(parts, fmt.Sprintf("%s=%v", kw.Name, kw.Value))
+		parts = append(parts, given(kw.Name, kw.Value))
 	}
 	attributes := strings.Join(parts, " ")
 	return t.keyOf(dtypes, shapes, attributes, 0), t.keyOf(widened(dtypes), shapes, attributes, unitOf(dtypes))
@@ -334,8 +353,23 @@ type asker func(ctx context.Context, request, answer any) error
 
 func record(ctx context.Context, ask asker, p *program.Program) (*recording, error) {
 	var inputs, args []any
+	places := map[program.Ref]int{}
 	for i, in := range p.Inputs {
-		inputs, args = append(inputs, [2]any{in.DType.String(), in.Shape}), append(args, []any{"r", i})
+		inputs, places[program.Ref(in.Name)] = append(inputs, [2]any{in.DType.String(), in.Shape}), i
+	}
+	for _, v := range p.Calls[0].Args {
+		switch v := v.(type) {
+		case program.Ref:
+			args = append(args, []any{"r", places[v]})
+		case program.List:
+			list := make([]any, len(v))
+			for i, e := range v {
+				list[i] = []any{"r", places[e.(program.Ref)]}
+			}
+			args = append(args, []any{"l", list})
+		default:
+			args = append(args, onWire(v))
+		}
 	}
 	kwargs := map[string]any{}
 	for _, kw := range p.Calls[0].Kwargs {

@@ -188,3 +188,22 @@ func TestWhatIsWidenedHasTheSameArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestOutgrownSumsErrAsTheReference: a product of matrices whose errors are beyond their bounds may be
+// as far from the truth as the reference is, times what a kernel may be off by; no other result may.
+func TestOutgrownSumsErrAsTheReference(t *testing.T) {
+	exact, want := vector(400, -5).Convert(tensor.F64), vector(400.002, -5)
+	for _, c := range []struct {
+		got       float64
+		contracts bool
+		right     bool
+	}{{-5.01, true, true}, {-5.03, true, false}, {-5.01, false, false}} {
+		got := vector(400, c.got)
+		r := misalignedBy(compare.Distance, 100, backend.PartValue, Usual, vector(1, 2), want, got)
+		s := &Session{contracts: c.contracts}
+		r.outgrown = s.outgrown(r)
+		if right := r.truer(&r.verdict.Differences[0], want, got, exact); right != c.right {
+			t.Errorf("%g, a product of matrices %t: %t", c.got, c.contracts, right)
+		}
+	}
+}

@@ -186,3 +186,31 @@ func TestTwinsOfMeansFarFromZero(t *testing.T) {
 	}
 	t.Error("there are none")
 }
+
+// TestPatternsOfRows: whole numbers drawn like those in order, and like those of which no two
+// are alike, are such.
+func TestPatternsOfRows(t *testing.T) {
+	for _, of := range []struct {
+		pattern   Pattern
+		hi        float64
+		ends      bool
+		different int // numbers of a row
+	}{{Ascending, 4, true, 0}, {Rising, 30, true, 7}, {Rising, 7, true, 7}, {Permutation, 7, false, 7}, {Distinct, 9, false, 7}} {
+		in := program.Input{DType: tensor.I64, Shape: []int{3, 7}, Fill: program.Fill{Dist: program.Integer, Hi: of.hi, Key: 7}}
+		in.Fill = of.pattern.fill(&in)
+		x := in.Materialize()
+		for at := 0; at < x.Len(); at += 7 {
+			row := make([]float64, 7)
+			for i := range row {
+				row[i] = x.Float(at + i)
+			}
+			if slices.IsSorted(row) != of.ends || of.ends && (row[0] != 0 || row[6] != of.hi-1) {
+				t.Errorf("%s: %v", of.pattern, row)
+			}
+			slices.Sort(row)
+			if row[0] < 0 || row[6] >= of.hi || len(slices.Compact(row)) < of.different {
+				t.Errorf("%s: %v when sorted", of.pattern, row)
+			}
+		}
+	}
+}

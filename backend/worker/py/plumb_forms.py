@@ -289,6 +289,8 @@ MANY = 1 << 18  # elements that are looked at, where there are whole matrices of
 
 def described(v):
     """Tells of an example what can be drawn like it."""
+    if isinstance(v, (list, tuple)) and v and all(isinstance(t, torch.Tensor) for t in v):
+        return {"list": [described(t) for t in v]}
     if not isinstance(v, torch.Tensor):
         return {"value": v if v is None or isinstance(v, (bool, int, float, str)) else repr(v)}
     told = {"dtype": NAME_OF.get(v.dtype, str(v.dtype)), "shape": list(v.shape)}
@@ -308,9 +310,20 @@ def some(v):
     return v
 
 
+CHANCE = 8  # pairs of equal numbers that a row is expected to have, and has none
+
+
 def pattern(v):
-    """Names what the square matrices of an example have in common: zeros on one side of the diagonal or
-    on both, symmetry; "" where there is nothing that a kernel may rely on."""
+    """Names what the rows of whole numbers of an example have in common, or its square matrices: zeros on one side
+    of the diagonal or on both, symmetry; "" where there is nothing that a kernel may rely on."""
+    if v.dim() and v.shape[-1] > 1 and not v.is_floating_point() and v.dtype is not torch.bool:
+        n, ranked = v.shape[-1], v.sort(-1)[0]
+        if torch.equal(v, ranked):
+            return "rising" if bool((v[..., 1:] > v[..., :-1]).all()) else "ascending" if v.min() < v.max() else ""
+        if bool((ranked == torch.arange(n)).all()):
+            return "permutation"
+        if n * (n - 1) / 2 > CHANCE * float(v.max() - v.min() + 1) and bool((ranked[..., 1:] > ranked[..., :-1]).all()):
+            return "distinct"
     n = v.shape[-1] if v.dim() > 1 else 0
     if n < 3 or v.shape[-2] != n:
         return ""

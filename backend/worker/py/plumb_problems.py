@@ -73,7 +73,7 @@ class Problem:
         self.path, self.on_trial = os.path.realpath(spec["file"]), spec["role"] == "candidate"
         self.module = plumb_forms.module_of(self.path) if self.on_trial else None
         self.tree = None if self.on_trial else parsed(self.path)
-        self.model, self.inputs, self.held, self.random = None, 0, [], {}
+        self.model, self.given, self.held, self.random = None, (), [], {}
 
     def describe(self):
         if not self.on_trial:
@@ -89,7 +89,7 @@ class Problem:
     def candidate(self, told):
         torch.manual_seed(told.get("seed", 0))
         model = self.module.ModelNew(*(decoded(v) for v in told["init"]))
-        self.model, self.inputs = model.train(told["training"]), told["inputs"]
+        self.model, self.given = model.train(told["training"]), told["given"]
         own = state(model)
         self.held = matched(own, told["state"])
         wanted = [e["name"] for e in told["state"]]
@@ -101,12 +101,13 @@ class Problem:
         torch.manual_seed(0)
         init, examples = namespace["get_init_inputs"](), namespace["get_inputs"]()
         model = namespace["Model"](*init)
-        self.model, self.inputs = model.train(told["training"]), len(examples)
+        given = []
+        self.model, self.given = model.train(told["training"]), placed(tuple(examples), given)
         found = state(model)
         self.held = [entry["name"] for entry in found]
-        return {"init": [encoded(v) for v in init], "examples": [described(v) for v in examples], "state": found, "random": self.draws(examples)}
+        return {"init": [encoded(v) for v in init], "examples": [described(v) for v in given], "given": self.given, "state": found, "random": self.draws(given)}
 
-    def draws(self, examples):
+    def draws(self, given):
         """Tells whether the model gives something else the second time, in its mode."""
         mode = self.model.training
         if mode not in self.random:
@@ -114,7 +115,7 @@ class Problem:
             for seed in (1, 2):
                 torch.manual_seed(seed)
                 with torch.no_grad():
-                    results.append(flat(copy.deepcopy(self.model)(*(e.clone() if isinstance(e, torch.Tensor) else e for e in examples))))
+                    results.append(flat(copy.deepcopy(self.model)(*joined(self.given, [e.clone() if isinstance(e, torch.Tensor) else e for e in given]))))
             self.random[mode] = not all(a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*results))
         return self.random[mode]
 
@@ -128,16 +129,36 @@ class Problem:
         return self.launch((), args, {})
 
     def launch(self, out, args, kwargs):
-        values = dict(zip(self.held, args[self.inputs:]))
+        values = dict(zip(self.held, args[len(args) - len(self.held):]))
         named = dict(self.model.named_buffers())
         buffers = [values[n] for n in self.held if n in named]
         call = torch.func.functional_call if hasattr(torch, "func") else torch.nn.utils.stateless.functional_call
         refreshed(self.model, values)
         try:
-            v = call(self.model, values, tuple(args[:self.inputs]))
+            v = call(self.model, values, joined(self.given, args))
         finally:
             refreshed(self.model, {})
         return (v, *[b.clone() for b in buffers]) if buffers else v
+
+
+def placed(v, given):
+    """Returns nested lists, tuples and dicts with places among what is given for what they hold."""
+    if isinstance(v, dict):
+        return {"dict": [[k, placed(e, given)] for k, e in v.items()]}
+    if isinstance(v, (list, tuple)):
+        return {type(v).__name__ if type(v) in (list, tuple) else "tuple": [placed(e, given) for e in v]}
+    given.append(v)
+    return len(given) - 1
+
+
+def joined(v, given):
+    """Returns what placed has taken apart."""
+    if isinstance(v, int):
+        return given[v]
+    (kind, parts), = v.items()
+    if kind == "dict":
+        return {k: joined(e, given) for k, e in parts}
+    return (tuple if kind == "tuple" else list)(joined(e, given) for e in parts)
 
 
 def refreshed(model, values):

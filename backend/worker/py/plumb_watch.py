@@ -70,6 +70,7 @@ TELLING = 32  # elements of a result that say something by being the same
 GRACE = 100  # milliseconds in which a pool's thread that has given its result comes to wait again
 HOUR = 3600  # seconds that the clock goes on between calls
 KEPT = 3  # calls whose results are looked at again
+COLUMN = 8  # elements of windows that are laid out and multiplied in the time in which one is computed
 CALL = 256  # elements that are computed in the time which a call of an operator takes beside them
 SEEN = 2048  # functions of a graph of gradients that are looked at
 ENDINGS = (SystemExit, KeyboardInterrupt, GeneratorExit)  # by which a harness ends that catches Exception
@@ -93,8 +94,18 @@ class Recorder(TorchDispatchMode):
                 return f.redispatch(ON_CPU, *args, **(kwargs or {}))
         v = f(*args, **(kwargs or {}))
         if computes(name):
-            self.elements += CALL + sum(t.numel() for t in tensors(v))
+            self.elements += CALL + sum(t.numel() for t in tensors(v)) + unfolded(name, v, args)
         return v
+
+
+def unfolded(name, v, args):
+    """Returns what the windows of a convolution count for, which it lays out one by one to multiply them: a long
+    kernel over a long row has as many elements there as attention has."""
+    if name not in ("aten::convolution", "aten::_convolution") or not isinstance(v, torch.Tensor) or not v.numel():
+        return 0
+    weight, transposed, groups = args[1], args[6], args[8]
+    places = args[0] if transposed else v  # of windows: a transposed convolution adds them up
+    return places.numel() // places.shape[1] * (weight.numel() // weight.shape[0]) * groups // COLUMN
 
 
 # Operators that compute nothing: they make, copy, convert or describe.
