@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,11 @@ func kernelReport(t *testing.T, python, source string, args ...string) *onekerne
 		t.Fatal(err)
 	}
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "k.py::", filepath.Join(dir, "k.py")+"::")
+		if of, function, named := strings.Cut(args[i], "::"); of == "k.py" {
+			if args[i] = filepath.Join(dir, of); named {
+				args[i] += "::" + function
+			}
+		}
 	}
 	var out bytes.Buffer
 	cmd := newKernel()
@@ -289,5 +294,31 @@ func tracedWhole(t *testing.T, source, inputs string) {
 	r := kernelReport(t, needTorch(t), source, "k.py::f", "--against", "k.py::f", "--inputs", inputs, "-n", "2")
 	if i := slices.IndexFunc(r.Notes, func(note string) bool { return strings.Contains(note, "error bounds") }); i >= 0 {
 		t.Error(r.Notes[i])
+	}
+}
+
+// TestProblemsWithoutNames: the sizes of a problem that has no names for them are the numbers of its
+// inputs and its model; one that has no numbers either is judged as it is given.
+func TestProblemsWithoutNames(t *testing.T) {
+	slow(t)
+	dir := t.TempDir()
+	const model = "import torch\nclass %s(torch.nn.Module):\n    def __init__(self, i=2, o=3):\n        super().__init__()\n        self.fc = torch.nn.Linear(i, o)\n    def forward(self, x):\n        %s\n"
+	const rows, whole = "y = x.new_empty(x.shape[0], self.fc.out_features)\n        for a in range(0, x.shape[0] - 15, 16):\n            y[a:a + 16] = self.fc(x[a:a + 16])\n        return y", "return self.fc(x)"
+	for _, c := range []struct {
+		makers, forward string
+		want            onekernel.Word
+	}{
+		{"def get_inputs():\n    torch.manual_seed(42)\n    return [torch.randn(64, 128)]\ndef get_init_inputs():\n    return [128, 256]\n", whole, onekernel.Right},
+		{"def get_inputs():\n    return [torch.randn(64, 128)]\ndef get_init_inputs():\n    return [128, 256]\n", rows, onekernel.Wrong},
+		{"def get_inputs():\n    return [torch.ones(1, 1)]\ndef get_init_inputs():\n    return [1, 1]\n", whole, onekernel.Right},
+	} {
+		problem := filepath.Join(dir, "problem.py")
+		if err := os.WriteFile(problem, []byte(fmt.Sprintf(model, "Model", whole)+c.makers), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := kernelReport(t, needTorch(t), fmt.Sprintf(model, "ModelNew", c.forward), "k.py", "--against", problem, "-n", "12")
+		if r.Verdict != c.want {
+			t.Errorf("%s: %s, %+v", c.makers, r.Verdict, r.Reasons)
+		}
 	}
 }

@@ -320,13 +320,14 @@ func (r *result) steepness(w verdict.Where) float64 {
 // order of operations and from the accumulator, which nothing asks of a kernel.
 // Neither does a gradient of finite arguments through a result that overflows: it is
 // 0·∞ for one formula and not for another. Dtypes and shapes are held to always, and
-// so are results that are elements of the arguments: nothing is computed there.
+// so are results that are elements of the arguments: nothing is computed there, unless one
+// number is such by chance.
 func (s *Session) overflows(r *result) bool {
 	if !r.differsIn(compare.Distance, compare.NonFinite) {
 		return false
 	}
 	atEnds := r.Regime == Extremes || nearEnd(r.ref)
-	return !s.pointwise && atEnds && (gradientOnly(r) || !r.selects()) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
+	return !s.pointwise && atEnds && (gradientOnly(r) || !r.selects() || s.traced != nil && s.traced.rounds(r.program)) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
 }
 
 // selects reports whether every element of the reference's result is one of an argument,

@@ -81,6 +81,7 @@ type described struct {
 	Init        json.RawMessage `json:"init"`
 	State       []stateEntry    `json:"state"`
 	Sizes       map[string]int  `json:"sizes"`
+	Hoisted     bool            `json:"hoisted"`  // of these, which the file has no names for
 	Mistake     string          `json:"mistake"`  // of who names the function
 	Failed      string          `json:"failed"`   // what its import raised
 	Compiles    bool            `json:"compiles"` // something that may be at work in a first call

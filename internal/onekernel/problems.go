@@ -113,7 +113,10 @@ func (p *problem) size(c *Case, src *choice.Source, s step, i, try int, m *maker
 		}
 		c.Sizes[name] = m.within(src, name, size)
 	}
-	focus := names[(i+try)%len(names)]
+	focus := ""
+	if len(names) > 0 {
+		focus = names[(i+try)%len(names)]
+	}
 	if p.ties >= tiesTold {
 		p.tie(c, focus)
 	}

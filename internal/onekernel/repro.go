@@ -40,6 +40,7 @@ type repro struct {
 	Guard                 string // "end" or "start": on which side of the arguments a page cannot be read
 	Stored                bool
 	Reference, Sizes      string // of a problem
+	Hoisted               bool   // its sizes are numbers that it has no names for
 	Given                 string // the nested lists and dicts that a model is given, "" where there are none
 	Inputs                int
 	Training              string
@@ -387,6 +388,7 @@ func (f *repro) problem() {
 	if told := f.s.maker.form.(*problem).told; told != nil && bytes.ContainsAny(told.Given[1:], "{") {
 		f.Given = string(told.Given)
 	}
+	f.Hoisted = f.s.refTold.Hoisted
 	f.Training = program.FormatArg(f.r.training())
 	f.Reference = strconv.Quote(c.Reference.File)
 	var sizes []string

@@ -288,20 +288,29 @@ func (t *traced) contracts(p *program.Program) bool {
 	return r != nil && r.calls(func(d *op.Def) bool { return d != nil && d.Traits.Has(op.Contraction) })
 }
 
+// rounds reports whether any of the calls that it is traced to rounds what it gives.
+func (t *traced) rounds(p *program.Program) bool {
+	r := t.recorded(p)
+	return r != nil && r.calls(computing)
+}
+
+// computing reports an operator that is unknown or does more than move elements.
+func computing(d *op.Def) bool { return d == nil || d.Tol.Class != op.Exact }
+
 // single reports whether all but one of the calls that it is traced to move elements alone.
 func (t *traced) single(p *program.Program) bool {
 	r := t.recorded(p)
 	if r == nil {
 		return false
 	}
-	computing := 0
+	n := 0
 	r.calls(func(d *op.Def) bool {
-		if d == nil || d.Tol.Class != op.Exact {
-			computing++
+		if computing(d) {
+			n++
 		}
 		return false
 	})
-	return computing == 1
+	return n == 1
 }
 
 func (t *traced) recorded(p *program.Program) *recording {

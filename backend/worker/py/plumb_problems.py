@@ -31,6 +31,47 @@ class Sized(ast.NodeTransformer):
     visit_FunctionDef = visit_ClassDef = lambda self, node: node
 
 
+class Numbers(ast.NodeTransformer):
+    """Names the whole numbers by which a function calls others: none of a seed, an index or a dimension."""
+
+    def __init__(self):
+        self.found = {}
+
+    def visit_Constant(self, node):
+        if type(node.value) is not int or node.value < 2:
+            return node
+        name = "size_%d" % len(self.found)
+        self.found[name] = node.value
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def visit_keyword(self, node):
+        return self.generic_visit(node) if node.arg == "size" else node
+
+    def visit_Subscript(self, node):
+        return node
+
+    def visit_Call(self, node):
+        return node if "seed" in ast.dump(node.func) else self.generic_visit(node)
+
+
+def makers(tree):
+    return [node for node in tree.body if getattr(node, "name", "") in NEEDED[1:]]
+
+
+def unnamed(tree):
+    """Tells whether a file makes its inputs and its model of nothing that it names."""
+    given = {t.id for node in tree.body if isinstance(node, ast.Assign) for t in ast.walk(node) if isinstance(t, ast.Name)}
+    return not any(isinstance(n, ast.Name) and n.id in given for f in makers(tree) for n in ast.walk(f))
+
+
+def hoist(tree):
+    """Gives the numbers of a file that names no sizes names: those of its inputs, and of its model's arguments."""
+    numbers = Numbers()
+    for f in makers(tree):
+        numbers.visit(f)
+    tree.body[:0] = ast.parse("".join("%s = %d\n" % pair for pair in numbers.found.items())).body
+
+
 def named(node):
     """Lists the whole numbers that an assignment names, each with what puts another one there: of a name, of
     "height, width = 28, 28", and of a tuple, whose name says the place: those of "shape = (64, 64)" are
@@ -73,11 +114,14 @@ class Problem:
         self.path, self.on_trial = os.path.realpath(spec["file"]), spec["role"] == "candidate"
         self.module = plumb_forms.module_of(self.path) if self.on_trial else None
         self.tree = None if self.on_trial else parsed(self.path)
+        self.hoisted = not self.on_trial and unnamed(self.tree)
+        if self.hoisted:
+            hoist(self.tree)
         self.model, self.given, self.held, self.random = None, (), [], {}
 
     def describe(self):
         if not self.on_trial:
-            return {"sizes": sizes(self.tree)}
+            return {"sizes": sizes(self.tree), "hoisted": self.hoisted}
         if not isinstance(getattr(self.module, "ModelNew", None), type):
             raise AttributeError("%s has no class ModelNew" % os.path.basename(self.path))
         return {}
