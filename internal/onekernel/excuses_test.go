@@ -438,8 +438,16 @@ func TestFollowsNonFinite(t *testing.T) {
 		{"a number for one that a residue of 0 makes", inf, 1, 1, 2, 1.5, 2.5, false, [2]float64{1, 1 + 1e-9}, false},
 		{"a number for an infinity", inf, 3, 1e4, -1e4, 1e4, 3e4, false, [2]float64{}, false},
 	} {
-		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}, c.undefined); got != c.follows {
+		if got := follows(vector(c.want), vector(c.got), vector(c.a), vector(c.b), vector(c.near), vector(c.far), [2]*tensor.Tensor{vector(c.wide[0]).Convert(tensor.F64), vector(c.wide[1]).Convert(tensor.F64)}, c.undefined, false); got != c.follows {
 			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	for what, c := range map[string]struct {
+		got     float64
+		follows bool
+	}{"NaN beside a mask that is added": {nan, true}, "an infinity beside one": {inf, false}} {
+		if follows(vector(1), vector(c.got), vector(1), vector(1), vector(1), vector(1), [2]*tensor.Tensor{vector(1), vector(1)}, false, true) != c.follows {
+			t.Errorf("%s: %t", what, !c.follows)
 		}
 	}
 	for what, c := range map[string]struct {

@@ -36,7 +36,8 @@ const residue = 0x1p-26
 // it has NaN or the other infinity where the reference's is one times what rounding has left
 // of 0, as (x−m)·w is in a row that is constant; or it has NaN for an infinity of a product of
 // matrices, to which it may add terms of zeros: what pads a block, the state before the first;
-// or for one of lerp, the reference's or its own, which its documentation says is NaN: x + m·(y−x); or for a mean beside
+// or where scores are masked before a softmax: those that are NaN or ∞ stay NaN beside a mask of
+// -∞ that is added; or for one of lerp, the reference's or its own, which its documentation says is NaN: x + m·(y−x); or for a mean beside
 // a variance, which Welford's formula has by differences from the mean so far.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
 	lerps := s.lerps(r)
@@ -55,6 +56,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 		free = append(free, o)
 	}
+	masks := uses(r.refSeen.Operators, "aten::_softmax") && uses(r.refSeen.Operators, "aten::masked_fill", "aten::where")
 	grown := *free[2]
 	undefined := lerps || uses(r.refSeen.Operators, moments...) || s.contracts || s.traced != nil && s.traced.contracts(r.program)
 	for _, d := range r.verdict.Differences {
@@ -73,7 +75,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 				return false, nil
 			}
 		}
-		if !follows(want, got, a, b, near, beyond, wide, undefined) {
+		if !follows(want, got, a, b, near, beyond, wide, undefined, masks) {
 			return false, nil
 		}
 		grown.Values = replacedAt(grown.Values, near, approached(want, got, a, b, near, beyond))
@@ -140,8 +142,9 @@ func uses(operators []string, begins ...string) bool {
 // follows reports whether each element of a kernel's result is as the reference's, or
 // differs by the order of operations alone, by what the reference gives where NaN and
 // infinities are replaced, and where infinities alone are, by far numbers and farther ones,
-// in its dtype and in float64; undefined says whether another order has 0·∞ or ∞−∞.
-func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tensor, undefined bool) bool {
+// in its dtype and in float64; undefined says whether another order has 0·∞ or ∞−∞, and masks
+// that the reference leaves scores out before a softmax, to which a kernel may add -∞.
+func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tensor, undefined, masks bool) bool {
 	for i := range want.Len() {
 		w, g := want.At(i), got.At(i)
 		switch {
@@ -149,6 +152,7 @@ func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tenso
 		case !compare.Finite(w) && compare.Finite(g) && a.At(i) == b.At(i):
 		case goesTo(want, near, beyond, i) && compare.Finite(g): // which is held to its limit
 		case undefined && cmplx.IsInf(w) && cmplx.IsNaN(g):
+		case masks && cmplx.IsNaN(g):
 		case cmplx.IsInf(w) && !compare.Finite(g) && cmplx.Abs(wide[1].At(i)-wide[0].At(i)) < residue*(far[1]-far[0]):
 		default:
 			return false
