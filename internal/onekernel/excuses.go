@@ -327,7 +327,7 @@ func (s *Session) overflows(r *result) bool {
 		return false
 	}
 	atEnds := r.Regime == Extremes || nearEnd(r.ref)
-	return !s.pointwise && atEnds && (gradientOnly(r) || !r.selects() || s.traced != nil && s.traced.rounds(r.program)) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
+	return !s.pointwise && atEnds && (gradientOnly(r) || !r.selects() || s.rounds || s.traced != nil && s.traced.rounds(r.program)) || r.Regime != NonFinite && gradientOnly(r) && r.verdict.Differences[0].Diff.Rule == compare.NonFinite && !finite(r.ref)
 }
 
 // selects reports whether every element of the reference's result is one of an argument,

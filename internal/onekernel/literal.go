@@ -24,6 +24,8 @@ type Literal struct {
 	// not keep their default, or what Fixed says.
 	Takes []string
 	Fixed map[string]any
+	// Needs are those of Takes that the kernel has no default for: a tensor is never None there.
+	Needs map[string]bool
 }
 
 // Choose returns the operator that a public name means for a kernel: of several
@@ -55,6 +57,9 @@ func (l *Literal) Params() (names, tensors []string, required int) {
 	}
 	return names, tensors, required
 }
+
+// lastDims is the parameter for the sizes that a norm works along, the last of its input.
+const lastDims = "normalized_shape"
 
 // samples is how many samples are drawn, of which the one with the most different
 // sizes says most about which sizes belong together; every second draw takes any.
@@ -130,10 +135,16 @@ func (l *Literal) generalise(call *op.Call, dt tensor.DType) (*Signature, error)
 			switch {
 			case given:
 				v = fixed
+			case v == nil && p.Type.Kind == op.KTensor && l.Needs[name]:
+				return nil, fmt.Errorf("the kernel takes no None for %s", name)
 			case !takes && p.HasDefault:
 				continue
 			case !takes && p.Type.Kind == op.KInt && name == "dim":
 				v = -1
+			case !takes && name == lastDims:
+				if dims, _ := v.([]int); len(dims) != 1 {
+					return nil, fmt.Errorf("the kernel has no parameter for %s, and works along the last dimension", name)
+				}
 			case !takes:
 				return nil, fmt.Errorf("the kernel has no parameter for %s, which %s needs: --fix %s=VALUE says which it computes with", name, l.Target, name)
 			}

@@ -11,7 +11,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"plumb/backend"
@@ -92,8 +94,9 @@ type described struct {
 }
 
 type parameter struct {
-	Name    string `json:"name"`
-	Keyword bool   `json:"keyword"` // only
+	Name     string `json:"name"`
+	Keyword  bool   `json:"keyword"` // only
+	Required bool   `json:"required"`
 }
 
 type exampleInput struct {
@@ -171,6 +174,7 @@ type Session struct {
 	traced    *traced
 	pointwise bool      // the reference is a function of each element
 	contracts bool      // it is a product of matrices, or a convolution
+	rounds    bool      // it does more than move elements
 	told      described // by the kernel's process
 	refTold   described // by the reference's
 	outcomes  []*result
@@ -286,6 +290,7 @@ func (s *Session) open(ctx context.Context) error {
 		}
 		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
 		s.params, spec["tensors"], spec["required"] = literal.Params()
+		spec["fixed"] = slices.Collect(maps.Keys(c.Fixed))
 	}
 	if c.Inputs != nil {
 		s.params, spec["tensors"], spec["required"] = c.Inputs.names()
@@ -306,13 +311,20 @@ func (s *Session) open(ctx context.Context) error {
 		return err
 	}
 	s.maker = &maker{seed: c.Seed, target: c.target(), promises: c.Promises, threads: s.told.Threads}
+	if s.told.Destination && c.Promises.Grad == nil { // which PyTorch does not differentiate
+		s.maker.promises.Grad = new(bool)
+		s.note("no gradients: the kernel writes to memory that it is given")
+	}
 	if literal != nil {
-		for _, name := range s.told.Takes {
+		literal.Needs = map[string]bool{}
+		own := s.told.own()
+		for i, name := range s.told.Takes {
 			if name != nil {
 				literal.Takes = append(literal.Takes, *name)
+				literal.Needs[*name] = own[i].Required
 			}
 		}
-		s.pointwise, s.contracts = literal.Def.ScalarFunction(), literal.Def.Traits.Has(op.Contraction)
+		s.pointwise, s.contracts, s.rounds = literal.Def.ScalarFunction(), literal.Def.Traits.Has(op.Contraction), computing(literal.Def)
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {

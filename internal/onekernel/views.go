@@ -48,6 +48,11 @@ func (c *Case) plain() bool {
 	return c.Layout == Contiguous && !slices.ContainsFunc(c.program.Inputs, func(in program.Input) bool { return slices.Contains(in.Shape, 1) })
 }
 
+// selectsOne reports whether a case has an index of no dimensions, by which x[i] is a view.
+func (c *Case) selectsOne() bool {
+	return slices.ContainsFunc(c.program.Inputs, func(in program.Input) bool { return in.DType.IsInt() && len(in.Shape) == 0 })
+}
+
 // stays reports whether a result of the reference has an argument's elements, in their order.
 func (r *result) stays() bool {
 	for _, v := range r.ref.Values {

@@ -96,7 +96,7 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		say("refuses", refusal(r))
 		return nil
 	}
-	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 && !r.sharesOutput() {
+	if len(r.seen.Shares) > 0 && len(r.refSeen.Shares) == 0 && !r.sharesOutput() && !r.selectsOne() {
 		text := fmt.Sprintf("returns the memory of its argument %d", r.seen.Shares[0])
 		if r.plain() && !r.stays() {
 			say("aliases", text)

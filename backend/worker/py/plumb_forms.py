@@ -17,6 +17,8 @@ import torch
 from plumb_names import DTYPES, Refusal
 
 OUTPUTS = ("out", "output", "outputs", "result", "y", "dst", "dest")  # names of a first parameter that is written to
+USUAL = {"x": "input", "inp": "input", "w": "weight", "gamma": "weight", "scale": "weight", "b": "bias", "beta": "bias", "q": "query", "k": "key", "v": "value",
+         "axis": "dim", "epsilon": "eps", "labels": "target"}  # what kernels call parameters of PyTorch's functions
 NAME_OF = {getattr(torch, name): name for name in DTYPES}
 
 
@@ -153,7 +155,7 @@ class Kernel:
 
     def __init__(self, spec, f, extra=None):
         self.f, self.reference, self.out, self.extra = f, (spec.get("params") or []), (), extra or {}
-        self.tensors = set(spec.get("tensors") or self.reference)
+        self.tensors, self.fixed = set(spec.get("tensors") or self.reference), set(spec.get("fixed") or ())
         self.parameters = parameters(f)
         if self.parameters is None:  # it has those of the reference
             self.parameters = [{"name": r, "required": False, "keyword": r not in self.tensors, "default": ""} for r in self.reference]
@@ -164,15 +166,20 @@ class Kernel:
 
     def matched(self):
         """Returns for each parameter the reference's that it is, None for one that has to keep its default:
-        the one of its name, else, of those without a name that fits, the next in order."""
+        the one of its name or of what that usually stands for, else, of those without a name that fits and
+        without a fixed value, the next in order."""
         own = [p["name"] for p in self.parameters][self.destination:]
         if not self.reference:
             return own
-        free = [r for r in self.reference if r not in own]
-        names, positional = [], True
+        free = [r for r in self.reference if r not in own and r not in self.fixed]
+        names = []
         for p in self.parameters[self.destination:]:
+            usual = USUAL.get(p["name"].lower())
             if p["name"] in self.reference:
                 names.append(p["name"])
+            elif usual in free and not p["keyword"]:
+                free.remove(usual)
+                names.append(usual)
             elif free and (p["required"] or free[0] in self.tensors) and not p["keyword"]:
                 names.append(free.pop(0))
             else:
@@ -365,7 +372,7 @@ class Library(Kernel):
             for axis, size in enumerate(d["shape"].split(",") if d["const"] and d["shape"] else ()):
                 self.sizes.setdefault(size.strip(), (d["name"], axis))
         self.reference, self.out, self.extra, self.destination = spec.get("params") or [], (), {}, True
-        self.tensors = set(spec.get("tensors") or self.reference)
+        self.tensors, self.fixed = set(spec.get("tensors") or self.reference), set(spec.get("fixed") or ())
         own = [d["name"] for d in self.declared if d["pointer"] and d["const"] or not d["pointer"] and not d["value"] and d["name"] not in self.sizes]
         self.parameters = [{"name": n, "required": True, "keyword": False, "default": ""} for n in ["out", *own]]
         self.names = self.matched()
