@@ -19,9 +19,9 @@ import types
 import numpy as np
 import torch
 from plumb_tritonasm import add_assembly
+from plumb_tritonhost import look_compiled, tune_once
 from plumb_tritonlang import complete
 from plumb_tritonmath import compute_libdevice, repair_bfloat16, repair_float8
-from plumb_tritontune import tune_once
 
 LISTED = 6  # findings that are told of one launch
 RAW = 0x7E7E7E7E7E7E7E7E  # in masked lanes of integers
@@ -132,6 +132,7 @@ class Layer:
         self.launches += 1
         if self.ghost:
             return None
+        args, kwargs = [viewed(a) for a in args], {n: viewed(a) for n, a in kwargs.items()}
         given = [*zip(executor.arg_names, args), *kwargs.items()]
         remember(self.compiled, executor.fn, given)
         tensors = [(n, t) for n, a in given for t in memory(a)]
@@ -281,6 +282,18 @@ class Layer:
             self.watch.note("race", "%s: %s" % (self.place(), text))
 
 
+def viewed(a):
+    """Returns the memory that an object of a library's stands for by its address, and by a tensor that it holds."""
+    if not hasattr(a, "data_ptr") or isinstance(a, torch.Tensor):
+        return a
+    held = [t for t in getattr(a, "__dict__", {}).values() if isinstance(t, torch.Tensor)]
+    if len(held) != 1 or hasattr(a, "base"):  # one of Triton's own, whose dtype is another
+        return a
+    storage, size = held[0].untyped_storage(), held[0].element_size()
+    at = (a.data_ptr() - storage.data_ptr()) // size
+    return torch.empty(0, dtype=held[0].dtype).set_(storage, at, (storage.nbytes() // size - at,), (1,))
+
+
 def memory(a):
     """Lists the tensors that an argument of a launch stands for."""
     if isinstance(a, torch.Tensor):
@@ -343,7 +356,7 @@ def install(watch):
     patch_once(layer, interpreter, tl)
     spare_overflows(interpreter)
     count(layer, interpreter)
-    compile_ahead(interpreter)
+    look_compiled(interpreter)
     repair_bfloat16(interpreter, tl)
     repair_float8(interpreter)
     compute_libdevice(interpreter, tl)
@@ -382,44 +395,6 @@ def bench_once():
 
     triton.testing.do_bench = triton.testing.do_bench_cudagraph = once
     triton.testing.Mark.run = lambda *args, **kwargs: None
-
-
-class Compiled:
-    """A kernel that was compiled ahead of its launch, which gives its constants or leaves them out."""
-
-    n_regs, n_spills, asm = 32, 0, {}
-
-    def __init__(self, kernel, given):
-        self.kernel, self.given = kernel, given
-        self.metadata = types.SimpleNamespace(shared=1024, num_warps=given.get("num_warps", 4), num_stages=given.get("num_stages", 3), num_ctas=1, name=kernel.__name__)
-
-    def _init_handles(self):
-        pass
-
-    def __getitem__(self, grid):
-        def launch(*args):
-            names = self.kernel.arg_names
-            if len(args) < len(names):
-                names = [n for n in names if n not in self.given]
-            given = {n: v for n, v in self.given.items() if n in self.kernel.arg_names}
-            return self.kernel[grid](**dict(given, **dict(zip(names, args))))
-
-        return launch
-
-
-def compile_ahead(interpreter):
-    """Gives what a kernel's warmup returns on a GPU; the interpreter returns nothing."""
-    Function = interpreter.InterpretedFunction
-    run = getattr(Function, "run", None)
-    if run is None:  # 3.5.1, where warmup is nothing at all
-        Function.warmup = lambda self, *args, grid, **kwargs: Compiled(self, kwargs)
-        return
-
-    def compiled(self, *args, grid, warmup, **kwargs):
-        v = run(self, *args, grid=grid, warmup=warmup, **kwargs)
-        return Compiled(self, kwargs) if warmup and v is None else v
-
-    Function.run = compiled
 
 
 # A driver.
@@ -508,12 +483,13 @@ def bound(layer, interpreter, tl):
         goto(self, *layer.turn(self, x, y, z))
 
     def executor(self, fn, arg_names, grid, *rest):
-        init(self, fn, arg_names, (lambda given: tuple(grid(given))) if callable(grid) else tuple(grid), *rest)
+        init(self, fn, arg_names, (lambda _: tuple(grid(self.given))) if callable(grid) else tuple(grid), *rest)
         self.arg_names = arg_names
         told = {n: a for n, a in getattr(fn, "__annotations__", {}).items() if isinstance(a, str)}
         self.constexprs += [n for n in arg_names if told.get(n, "").strip(" '\"").endswith("constexpr") and n not in self.constexprs]
 
     def execute(self, *args, **kwargs):
+        self.given = inspect.getcallargs(self.fn, *args, **{n: v for n, v in kwargs.items() if n in self.arg_names})
         return layer.execute(run, self, args, kwargs)
 
     def atomic_load(self, ptr, mask, *_):

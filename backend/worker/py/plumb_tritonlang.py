@@ -13,6 +13,7 @@ def complete(interpreter, tl):
     add_block_pointers(interpreter, tl)
     add_floats(interpreter, tl)
     add_counts(interpreter)
+    add_words(interpreter, tl)
 
 
 # Block pointers.
@@ -196,10 +197,67 @@ def add_counts(interpreter):
         self.generic_visit(node)
         called = node.iter.func if isinstance(node.iter, ast.Call) else None
         if "range" in (getattr(called, "id", ""), getattr(called, "attr", "")):
-            counted = ast.Attribute(value=ast.Name(id="interpreter_semantic", ctx=ast.Load()), attr="counted", ctx=ast.Load())
-            node.iter = ast.Call(func=counted, args=[node.iter], keywords=[])
+            node.iter = asked("counted", [node.iter])
         return node
 
     semantic.counted = staticmethod(lambda counts: map(Count, counts))
     semantic.binary_op_type_checking_impl = check_counts
     interpreter.ASTTransformer.visit_For = visit_For
+
+
+def asked(name, args):
+    """Returns a call of a function that the interpreter's rewritten kernels find."""
+    return ast.Call(func=ast.Attribute(value=ast.Name(id="interpreter_semantic", ctx=ast.Load()), attr=name, ctx=ast.Load()), args=args, keywords=[])
+
+
+# Python's words, as a compiler reads them.
+
+def add_words(interpreter, tl):
+    """Gives the `value` of constants, which the interpreter has as Python's numbers and as types, and
+    has `and`, `or` and `not` of tensors be those of their elements: the interpreter takes the second
+    of two blocks. Nothing stops at the first of two tensors."""
+    semantic = type(interpreter.interpreter_semantic)
+
+    def connected(name, *operands):
+        """Connects operands, each given as a function, of which a constant may be the last."""
+        v = operands[0]()
+        for operand in operands[1:]:
+            if isinstance(v, tl.tensor):
+                v = getattr(v, name)(operand())
+            elif bool(v) is (name == "logical_or"):
+                return v
+            else:
+                v = operand()
+        return v
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if node.attr != "value" or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(asked("value_of", [node.value]), node)
+
+    def visit_BoolOp(self, node):
+        self.generic_visit(node)
+        if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):  # which binds a name here
+            return node
+        none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        return ast.copy_location(asked("connected", [ast.Constant(name), *(ast.Lambda(args=none, body=v) for v in node.values)]), node)
+
+    def visit_UnaryOp(self, node):
+        self.generic_visit(node)
+        return ast.copy_location(asked("negated", [node.operand]), node) if isinstance(node.op, ast.Not) else node
+
+    semantic.value_of = staticmethod(lambda v: getattr(v, "value", v))
+    semantic.connected = staticmethod(connected)
+    semantic.negated = staticmethod(lambda v: v.__not__() if isinstance(v, tl.tensor) else not v)
+    for f in (visit_Attribute, visit_BoolOp, visit_UnaryOp):
+        setattr(interpreter.ASTTransformer, f.__name__, f)
+    if not hasattr(interpreter.ASTTransformer, "visit_Compare"):  # 3.5.1, which leaves what is assigned as it is
+        assign = interpreter.ASTTransformer.visit_Assign
+
+        def visit_Assign(self, node):
+            node.value = self.visit(node.value)
+            return assign(self, node)
+
+        interpreter.ASTTransformer.visit_Assign = visit_Assign

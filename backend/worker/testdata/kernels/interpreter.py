@@ -500,3 +500,66 @@ assert torch.equal(assembled(bits, x, torch.empty_like(x))[0], (x & 0x0F0F0F0F |
 x = 30 * torch.randn(64)
 assert torch.equal(assembled(quantised, x, torch.empty(64, dtype=torch.uint8))[0], x.to(torch.float8_e4m3fn).view(torch.uint8))
 assert torch.equal(assembled(mixed, x, torch.empty(64, dtype=torch.bfloat16))[0], x.bfloat16())
+
+
+# Words that connect tensors connect their elements, and evaluate both; constants have a value.
+
+@triton.jit
+def worded(x, y, n, FIRST: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK.value)
+    rows, columns = at[:, None] < n, at[None, :] < n
+    inside = rows and columns
+    if FIRST and n > 2:
+        inside = inside and (not (at[:, None] > 0) or columns)
+    tl.store(y + at[:, None] * BLOCK + at[None, :], tl.load(x + at[:, None] * n + at[None, :], mask=inside, other=-1.0), mask=rows or columns)
+
+
+for first in (True, False):
+    x, y = torch.randn(5, 5), torch.full((8, 8), 7.0)
+    assert run(worded, (1,), x, y, 5, FIRST=first, BLOCK=8) == []
+    want = torch.full((8, 8), 7.0)
+    want[:5], want[:, :5], want[:5, :5] = -1, -1, x
+    assert torch.equal(y, want), y
+
+
+# Host code reads what a compiler's kernels have, launches what the first launch returned, and passes objects with an address.
+
+class Library:
+    """What a library wraps a kernel in."""
+
+    def __init__(self, fn):
+        while not isinstance(fn, triton.runtime.JITFunction):
+            fn = fn.fn
+        self.fn, self.kernel = fn, None
+        self.constants = [p.num for p in fn.params if p.is_constexpr]
+
+    def __call__(self, grid, *args):
+        if self.kernel is None:
+            self.kernel = self.fn.run(*args, grid=grid)
+        else:
+            self.kernel[grid](*[a for k, a in enumerate(args) if k not in self.constants])
+
+
+class Strided:
+    def __init__(self, base, offset):
+        self.base_, self.dtype = base, base.dtype
+        self.offset = offset * base.element_size()
+
+    def data_ptr(self):
+        return self.base_.data_ptr() + self.offset
+
+
+library, x, y = Library(double), torch.randn(40), torch.zeros(40)
+assert list(library.fn.signature.parameters) == ["x", "y", "n", "BLOCK", "MASK"]
+for _ in range(2):
+    y.zero_()
+    layer.prepare("forward", 0)
+    library((3,), Strided(x, 3), y, 37, 16, True)
+    assert torch.equal(y[:37], 2 * x[3:]) and not y[37:].any() and not watch.noted
+
+
+# A grid is computed of what the host has given.
+
+x, y = torch.randn(37), torch.empty(37)
+assert run(double, lambda meta: (triton.cdiv(meta["x"].numel(), meta["BLOCK"]) + meta["n"] - len(meta["y"]),), x, y, 37, BLOCK=16, MASK=True) == []
+assert torch.equal(y, 2 * x)
