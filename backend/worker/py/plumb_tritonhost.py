@@ -21,11 +21,14 @@ def tune_once(layer, interpreter):
         self._seen.add(id(config))
         if self._tried > 1 and layer.since is not None and layer.work - self._began > layer.most // SHARE:
             return [2.0, 2.0, 2.0]
+        told = len(layer.compiled)
         try:
             times = bench(self, *args, config=config, **meta)
         except interpreter.InterpreterError as e:
             if not refused(e.__cause__):
                 raise
+            for key in list(layer.compiled)[told:]:  # which does not compile
+                del layer.compiled[key]
             return [float("inf")] * 3
         self._tried += 1
         return times

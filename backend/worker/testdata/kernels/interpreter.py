@@ -400,6 +400,7 @@ for most, want in ((0, [128, 64, 32, 16, 8, 64]), (1000, [128, 64, 32, 64])):
     layer.prepare("forward", 0, most)
     tuned[(1,)](x, y, 300)
     assert torch.equal(y, 2 * x) and tried == want, tried
+assert not any("'128'" in told for told in layer.compiled if "'tuned'" in told)
 
 
 # Functions of libdevice that numpy lacks.
