@@ -275,13 +275,18 @@ func (s *Session) open(ctx context.Context) error {
 	}
 	var literal *Literal
 	spec := c.Kernel.spec("candidate", c.target())
-	if c.Reference == nil && c.Inputs == nil {
+	if c.Reference == nil {
 		d, err := Choose(ops.Table(), c.Against)
-		if err != nil {
-			return &Mistake{err}
+		if err == nil {
+			s.pointwise, s.contracts = d.ScalarFunction(), d.Traits.Has(op.Contraction)
 		}
-		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
-		s.params, spec["tensors"], spec["required"] = literal.Params()
+		if c.Inputs == nil {
+			if err != nil {
+				return &Mistake{err}
+			}
+			literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
+			s.params, spec["tensors"], spec["required"] = literal.Params()
+		}
 	}
 	if c.Inputs != nil {
 		s.params, spec["tensors"], spec["required"] = c.Inputs.names()
@@ -308,7 +313,6 @@ func (s *Session) open(ctx context.Context) error {
 				literal.Takes = append(literal.Takes, *name)
 			}
 		}
-		s.pointwise, s.contracts = literal.Def.ScalarFunction(), literal.Def.Traits.Has(op.Contraction)
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {

@@ -105,3 +105,7 @@ class _Divergence(torch.autograd.Function):
 
 def divergence(logp, logq): return _Divergence.apply(logp, logq, False)
 def divergence_of_target(logp, logq): return _Divergence.apply(logp, logq, True)
+
+
+def log_logistic(x): return x.clamp(max=0) - torch.log(1 + torch.exp(-x.abs()))
+def log_logistic_overflows(x): return -torch.log(1 + torch.exp(-x))
