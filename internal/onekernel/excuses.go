@@ -30,6 +30,7 @@ func init() { // one judges again by other choices
 		{"sums", (*Session).sums},
 		{"overflows", (*Session).overflows},
 		{"detached", func(_ *Session, r *result) bool { return r.emptyDetached() }},
+		{"attached", func(_ *Session, r *result) bool { return r.attached() }},
 		{"unbounded", func(_ *Session, r *result) bool { return r.unbounded() }},
 		{"undefined", func(_ *Session, r *result) bool { return r.undefined() }},
 		{"unused", func(_ *Session, r *result) bool { return r.unused() }},
@@ -371,6 +372,14 @@ func (r *result) differsIn(rules ...compare.Rule) bool {
 // which nothing could be missing.
 func (r *result) emptyDetached() bool {
 	return r.verdict.Kind == verdict.RequiresGrad && !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 })
+}
+
+// attached reports whether results require a gradient, and nothing else differs, where the reference
+// takes all that requires one for constants and other tensors require none. A class that states its
+// gradients says of a constant that it has none; whether it gives one, calls show in which all require one.
+func (r *result) attached() bool {
+	return r.differsIn(compare.Rule(verdict.RequiresGrad)) && !slices.ContainsFunc(r.ref.Values, requiresGrad) &&
+		slices.ContainsFunc(r.program.Inputs, func(in program.Input) bool { return in.DType.IsDifferentiable() && !in.RequiresGrad })
 }
 
 // unbounded reports whether a case differs by distance in gradients alone whose rounding

@@ -273,6 +273,11 @@ func TestExcuses(t *testing.T) {
 			return r
 		}()},
 
+		{"attached", "no gradient of a constant", rows, attaching(false, false)},
+		{"", "none of any tensor", rows, attaching(true, false)},
+		{"", "a detached result", rows, attaching(false, true)},
+		{"", "a constant and another result", rows, attaching(false, false, verdict.Difference{Diff: compare.Diff{Rule: compare.Structure}})},
+
 		{"unbounded", "the gradient of a saturated softmax", rows, far(grad, Large)},
 		{"unbounded", "far from 0", rows, far(grad, Offset)},
 		{"", "of usual values", rows, far(grad, Usual)},
@@ -610,4 +615,17 @@ func TestDividesByNothing(t *testing.T) {
 			t.Errorf("%v: %v", of, got)
 		}
 	}
+}
+
+// attaching is a case whose result requires a gradient and the reference's does not, with a
+// tensor that requires one beside another.
+func attaching(another, detached bool, more ...verdict.Difference) *result {
+	in := func(requires bool) program.Input {
+		return program.Input{DType: tensor.F32, Shape: []int{1}, RequiresGrad: requires}
+	}
+	r := misalignedBy(compare.Rule(verdict.RequiresGrad), inf, backend.PartValue, Usual, vector(1), vector(1), vector(1))
+	r.verdict.Differences = append(r.verdict.Differences, more...)
+	r.program.Inputs = []program.Input{in(another), in(true)}
+	r.ref.Values[0].RequiresGrad = detached
+	return r
 }

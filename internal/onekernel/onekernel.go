@@ -283,14 +283,19 @@ func (s *Session) open(ctx context.Context) error {
 	}
 	var literal *Literal
 	spec := c.Kernel.spec("candidate", c.target())
-	if c.Reference == nil && c.Inputs == nil {
+	if c.Reference == nil {
 		d, err := Choose(ops.Table(), c.Against)
-		if err != nil {
-			return &Mistake{err}
+		if err == nil {
+			s.pointwise, s.contracts, s.rounds = d.ScalarFunction(), d.Traits.Has(op.Contraction), computing(d)
 		}
-		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
-		s.params, spec["tensors"], spec["required"] = literal.Params()
-		spec["fixed"] = slices.Collect(maps.Keys(c.Fixed))
+		if c.Inputs == nil {
+			if err != nil {
+				return &Mistake{err}
+			}
+			literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
+			s.params, spec["tensors"], spec["required"] = literal.Params()
+			spec["fixed"] = slices.Collect(maps.Keys(c.Fixed))
+		}
 	}
 	if c.Inputs != nil {
 		s.params, spec["tensors"], spec["required"] = c.Inputs.names()
@@ -324,7 +329,6 @@ func (s *Session) open(ctx context.Context) error {
 				literal.Needs[*name] = own[i].Required
 			}
 		}
-		s.pointwise, s.contracts, s.rounds = literal.Def.ScalarFunction(), literal.Def.Traits.Has(op.Contraction), computing(literal.Def)
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {

@@ -54,15 +54,20 @@ def layer(files, watch):
     found = None
     if "triton" in source and importlib.util.find_spec("triton"):
         found = plumb_triton.install(watch)
-    if "cuda" in source:
+    if "cuda" in source.lower():
         plumb_triton.stand_in()
     return found
+
+
+KEYS = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU"}  # for which operators are registered
 
 
 class OnCPU(ast.NodeTransformer):
     """Moves a file's tensors from CUDA to the CPU."""
 
     def visit_Constant(self, node):
+        if isinstance(node.value, str) and node.value in KEYS:
+            return ast.copy_location(ast.Constant(KEYS[node.value]), node)
         if isinstance(node.value, str) and re.fullmatch(r"cuda(:\d+)?", node.value):
             return ast.copy_location(ast.Constant("cpu"), node)
         return node
@@ -86,7 +91,7 @@ class Moving(importlib.machinery.SourceFileLoader):
     """Loads a module's source with its tensors on the CPU."""
 
     def source_to_code(self, data, path, **options):
-        return on_cpu(data.decode("utf-8"), path) if b"cuda" in data else super().source_to_code(data, path)
+        return on_cpu(data.decode("utf-8"), path) if b"cuda" in data.lower() else super().source_to_code(data, path)
 
     def path_stats(self, path):
         raise OSError  # what is kept compiled has not been moved
@@ -141,7 +146,7 @@ def module_of(path):
     sys.modules[found.name] = module
     with open(path, encoding="utf-8") as f:
         source = f.read()
-    if "cuda" in source:
+    if "cuda" in source.lower():
         exec(on_cpu(source, path), vars(module))
     else:
         found.loader.exec_module(module)

@@ -18,8 +18,10 @@ import types
 
 import numpy as np
 import torch
+from plumb_tritonasm import add_assembly
+from plumb_tritonhost import look_compiled, tune_once
 from plumb_tritonlang import complete
-from plumb_tritonmath import compute_libdevice, repair_bfloat16
+from plumb_tritonmath import compute_libdevice, repair_bfloat16, repair_float8
 
 LISTED = 6  # findings that are told of one launch
 RAW = 0x7E7E7E7E7E7E7E7E  # in masked lanes of integers
@@ -130,6 +132,7 @@ class Layer:
         self.launches += 1
         if self.ghost:
             return None
+        args, kwargs = [viewed(a) for a in args], {n: viewed(a) for n, a in kwargs.items()}
         given = [*zip(executor.arg_names, args), *kwargs.items()]
         remember(self.compiled, executor.fn, given)
         tensors = [(n, t) for n, a in given for t in memory(a)]
@@ -279,6 +282,18 @@ class Layer:
             self.watch.note("race", "%s: %s" % (self.place(), text))
 
 
+def viewed(a):
+    """Returns the memory that an object of a library's stands for by its address, and by a tensor that it holds."""
+    if not hasattr(a, "data_ptr") or isinstance(a, torch.Tensor):
+        return a
+    held = [t for t in getattr(a, "__dict__", {}).values() if isinstance(t, torch.Tensor)]
+    if len(held) != 1 or hasattr(a, "base"):  # one of Triton's own, whose dtype is another
+        return a
+    storage, size = held[0].untyped_storage(), held[0].element_size()
+    at = (a.data_ptr() - storage.data_ptr()) // size
+    return torch.empty(0, dtype=held[0].dtype).set_(storage, at, (storage.nbytes() // size - at,), (1,))
+
+
 def memory(a):
     """Lists the tensors that an argument of a launch stands for."""
     if isinstance(a, torch.Tensor):
@@ -341,11 +356,14 @@ def install(watch):
     patch_once(layer, interpreter, tl)
     spare_overflows(interpreter)
     count(layer, interpreter)
-    compile_ahead(interpreter)
+    look_compiled(interpreter)
     repair_bfloat16(interpreter, tl)
+    repair_float8(interpreter)
     compute_libdevice(interpreter, tl)
     complete(interpreter, tl)
+    add_assembly(interpreter)
     bench_once()
+    tune_once(layer, interpreter)
     return layer
 
 
@@ -377,44 +395,6 @@ def bench_once():
 
     triton.testing.do_bench = triton.testing.do_bench_cudagraph = once
     triton.testing.Mark.run = lambda *args, **kwargs: None
-
-
-class Compiled:
-    """A kernel that was compiled ahead of its launch, which gives its constants or leaves them out."""
-
-    n_regs, n_spills, asm = 32, 0, {}
-
-    def __init__(self, kernel, given):
-        self.kernel, self.given = kernel, given
-        self.metadata = types.SimpleNamespace(shared=1024, num_warps=given.get("num_warps", 4), num_stages=given.get("num_stages", 3), num_ctas=1, name=kernel.__name__)
-
-    def _init_handles(self):
-        pass
-
-    def __getitem__(self, grid):
-        def launch(*args):
-            names = self.kernel.arg_names
-            if len(args) < len(names):
-                names = [n for n in names if n not in self.given]
-            given = {n: v for n, v in self.given.items() if n in self.kernel.arg_names}
-            return self.kernel[grid](**dict(given, **dict(zip(names, args))))
-
-        return launch
-
-
-def compile_ahead(interpreter):
-    """Gives what a kernel's warmup returns on a GPU; the interpreter returns nothing."""
-    Function = interpreter.InterpretedFunction
-    run = getattr(Function, "run", None)
-    if run is None:  # 3.5.1, where warmup is nothing at all
-        Function.warmup = lambda self, *args, grid, **kwargs: Compiled(self, kwargs)
-        return
-
-    def compiled(self, *args, grid, warmup, **kwargs):
-        v = run(self, *args, grid=grid, warmup=warmup, **kwargs)
-        return Compiled(self, kwargs) if warmup and v is None else v
-
-    Function.run = compiled
 
 
 # A driver.
@@ -502,13 +482,14 @@ def bound(layer, interpreter, tl):
     def grid_idx(self, x, y, z):
         goto(self, *layer.turn(self, x, y, z))
 
-    def executor(self, fn, arg_names, *rest):
-        init(self, fn, arg_names, *rest)
+    def executor(self, fn, arg_names, grid, *rest):
+        init(self, fn, arg_names, (lambda _: tuple(grid(self.given))) if callable(grid) else tuple(grid), *rest)
         self.arg_names = arg_names
         told = {n: a for n, a in getattr(fn, "__annotations__", {}).items() if isinstance(a, str)}
         self.constexprs += [n for n in arg_names if told.get(n, "").strip(" '\"").endswith("constexpr") and n not in self.constexprs]
 
     def execute(self, *args, **kwargs):
+        self.given = inspect.getcallargs(self.fn, *args, **{n: v for n, v in kwargs.items() if n in self.arg_names})
         return layer.execute(run, self, args, kwargs)
 
     def atomic_load(self, ptr, mask, *_):
@@ -529,17 +510,22 @@ def patch_once(layer, interpreter, tl):
         at each operation: once a launch is enough, and once."""
     patch, dtype_of, dtypes = interpreter._patch_lang, interpreter._get_np_dtype, {}
     scope = getattr(interpreter, "_LangPatchScope", lambda: None)
-    known = {}
+    known, seen, own, named = {}, set(), {}, types.SimpleNamespace(__globals__={"tl": tl})
 
     def patch_lang(fn):
         names = fn.__globals__
+        if not own:
+            own.update((id(f), (owner, name)) for owner in (tl.math, tl) for name, f in vars(owner).items() if getattr(f, "__triton_builtin__", False))
+        if fn not in seen:
+            seen.add(fn)
+            names.update({n: looked_up(*own[id(names[n])]) for n in fn.__code__.co_names if id(names.get(n)) in own})
         if id(names) not in known:
             known[id(names)] = frozenset(m.__name__ for m in names.values() if m is tl or m is tl.core)
         if layer.launch is not None and known[id(names)] and known[id(names)] <= layer.launch.patched:
             return scope()
         if layer.launch is not None:
             layer.launch.patched |= known[id(names)]
-        return patch(fn)
+        return patch(fn if known[id(names)] else named)
 
     def np_dtype(dtype):
         name = dtype.name
@@ -548,6 +534,12 @@ def patch_once(layer, interpreter, tl):
         return dtypes[name]
 
     interpreter._patch_lang, interpreter._get_np_dtype = patch_lang, np_dtype
+
+
+def looked_up(owner, name):
+    """Returns a function of the language that a file has by a name of its own, `from triton.language import
+    exp`, as the interpreter has it when it is called: it knows those alone that are the module's."""
+    return lambda *args, **kwargs: getattr(owner, name)(*args, **kwargs)
 
 
 def spare_overflows(interpreter):
@@ -614,6 +606,28 @@ class Timed(Anything):
         return True
 
 
+class Generator:
+    """The state of a device's random numbers: a seed and an offset, of 64 bits each."""
+
+    def __init__(self):
+        self.state = torch.zeros(2, dtype=torch.int64)
+
+    def get_state(self):
+        return self.state.view(torch.uint8).clone()
+
+    def set_state(self, state):
+        self.state = state.clone().view(torch.int64)
+
+    def manual_seed(self, seed):
+        self.state = torch.tensor([seed, 0])
+        return self
+
+    def initial_seed(self):
+        return int(self.state[0])
+
+    seed = initial_seed
+
+
 class Properties:
     name, major, minor, multi_processor_count, warp_size, total_memory = "A100", 8, 0, 108, 32, 40 << 30
     max_threads_per_multi_processor, shared_memory_per_multiprocessor, shared_memory_per_block_optin, regs_per_multiprocessor = 2048, 167936, 166912, 65536
@@ -623,6 +637,7 @@ class Properties:
 def stand_in():
     """Gives torch.cuda what host code calls; tensors stay on the CPU."""
     nothing = lambda *args, **kwargs: None  # noqa: E731
+    generator = Generator()
     given = {
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "get_device_name": lambda *_: Properties.name,
         "get_device_capability": lambda *_: (8, 0), "get_device_properties": lambda *_: Properties, "synchronize": nothing, "empty_cache": nothing,
@@ -631,6 +646,8 @@ def stand_in():
         "reset_peak_memory_stats": nothing, "is_initialized": lambda: True, "init": nothing,
         "mem_get_info": lambda *_: (Properties.total_memory, Properties.total_memory), "memory_reserved": lambda *_: 0, "max_memory_reserved": lambda *_: 0, "seed": nothing,
         "is_bf16_supported": lambda *_, **__: True, "nvtx": Anything(), "CUDAGraph": Anything, "graph": Anything, "is_current_stream_capturing": lambda: False,
+        "default_generators": (generator,), "get_rng_state": lambda *_: generator.get_state(), "set_rng_state": lambda state, *_: generator.set_state(state),
+        "get_rng_state_all": lambda: [generator.get_state()], "set_rng_state_all": lambda states: generator.set_state(states[0]), "initial_seed": generator.initial_seed,
     }
     for name, f in given.items():
         setattr(torch.cuda, name, f if f is not nothing else lambda *args, **kwargs: None)  # PyTorch has rules for each, by its identity
@@ -638,3 +655,11 @@ def stand_in():
     torch.Tensor.pin_memory = lambda self, *args, **kwargs: self
     torch.Tensor.record_stream = lambda self, *args, **kwargs: None
     torch.nn.Module.cuda = lambda self, *args, **kwargs: self
+    compile_nothing()
+
+
+def compile_nothing():
+    """What a file hands to torch.compile runs as it is written: PyTorch's compiler asks a device for its streams."""
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"
+    if "torch._dynamo.config" in sys.modules:
+        sys.modules["torch._dynamo.config"].disable = True

@@ -1,7 +1,9 @@
 """What files in Triton name and its interpreter lacks: block pointers, where a version has given
-them up, and single instructions of inline assembly. Tried with Triton 3.5.1 and 3.9.0."""
+them up, and floats of a launch and counts of a loop that are values of a kernel's. Tried with
+Triton 3.5.1 and 3.9.0."""
 
-import re
+import ast
+import operator
 
 import numpy as np
 
@@ -9,7 +11,9 @@ import numpy as np
 def complete(interpreter, tl):
     """Adds what is missing to the language."""
     add_block_pointers(interpreter, tl)
-    add_assembly(interpreter, tl)
+    add_floats(interpreter, tl)
+    add_counts(interpreter)
+    add_words(interpreter, tl)
 
 
 # Block pointers.
@@ -107,49 +111,153 @@ def pad_with_zeros(interpreter):
     Builder.create_tensor_pointer_load = create_tensor_pointer_load
 
 
-# Inline assembly.
+# Floats of a launch.
 
-UNARY = {
-    "tanh": np.tanh, "ex2": np.exp2, "lg2": np.log2, "rcp": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x), "sqrt": np.sqrt,
-    "sin": np.sin, "cos": np.cos, "abs": np.abs, "neg": np.negative, "mov": lambda x: x, "cvt": lambda x: x, "not": np.invert,
-    "popc": np.vectorize(lambda n: bin(int(n) & 0xFFFFFFFF).count("1"), otypes=[np.int32]), "clz": np.vectorize(lambda n: 32 - (int(n) & 0xFFFFFFFF).bit_length(), otypes=[np.int32]),
-}
-BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": lambda x, y: x / y if x.dtype.kind == "f" else x // y, "min": np.fmin, "max": np.fmax,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift, "copysign": lambda x, y: np.copysign(y, x),
-}
-TERNARY = {"fma": lambda x, y, z: x * y + z, "mad": lambda x, y, z: x * y + z}
-INSTRUCTION = re.compile(r"^\s*(\w+)((?:\.\w+)*)\s+\$0\s*,\s*((?:\$\d+|-?[\d.]+|0f[0-9A-Fa-f]{8})(?:\s*,\s*(?:\$\d+|-?[\d.]+|0f[0-9A-Fa-f]{8}))*)\s*;?\s*$")
+def add_floats(interpreter, tl):
+    """Makes a float that a launch is given a float32, as it is on a GPU: the interpreter keeps Python's,
+    which has no methods and is cast to what it meets, so that x * scale of a half dtype is rounded to it.
+    Beside float64 it counts as it was given, since that it is rounded there is no fault of a kernel's."""
+    Handle, convert = interpreter.TensorHandle, interpreter._implicit_cvt
+    semantic = type(interpreter.interpreter_semantic)
+    cast = semantic.cast
+
+    class Float(tl.tensor):
+        def __init__(self, exact):
+            with np.errstate(over="ignore"):
+                super().__init__(Handle(np.array([exact], np.float32), tl.float32), tl.float32)
+            self.exact = exact
+
+        def __neg__(self):
+            return Float(-self.exact)
+
+    def computed(name, f):
+        def g(self, other):
+            other = getattr(other, "value", other)
+            if isinstance(other, (int, float, Float)):
+                try:
+                    return Float(f(self.exact, getattr(other, "exact", other)))
+                except (ArithmeticError, TypeError):  # Python raises where a kernel has an infinity or NaN
+                    pass
+            return getattr(tl.tensor, name)(self, other)
+
+        return g
+
+    for name, f in (("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("truediv", operator.truediv)):
+        setattr(Float, "__%s__" % name, computed("__%s__" % name, f))
+        setattr(Float, "__r%s__" % name, computed("__r%s__" % name, lambda a, b, f=f: f(b, a)))
+
+    def cast_float(self, input, dst_ty, *rest, **named):
+        if isinstance(input, Float) and dst_ty.scalar.is_fp64():
+            return self.scalar_constant(input.exact, dst_ty.scalar)
+        return cast(self, input, dst_ty, *rest, **named)
+
+    def convert_float(arg):
+        return Float(arg) if isinstance(arg, float) else convert(arg)
+
+    semantic.cast, interpreter._implicit_cvt = cast_float, convert_float
 
 
-def add_assembly(interpreter, tl):
-    """Computes one instruction of PTX with one result."""
-    Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
+# Counts of a loop.
 
-    def create_inline_asm(self, text, constraints, values, types, pure, pack):
-        found = INSTRUCTION.match(text.strip().strip("{}"))
-        operands = [operand(o.strip(), values) for o in found.group(3).split(",")] if found else []
-        f = {1: UNARY, 2: BINARY, 3: TERNARY}.get(len(operands), {}).get(found.group(1)) if found else None
-        if f is None or pack != 1 or len(types) != 1:
-            raise NotImplementedError("inline assembly %r in the interpreter" % text)
-        with np.errstate(all="ignore"):
-            v = np.asarray(f(*operands))
-        scalar = types[0].scalar
-        return Made([Handle(v.astype(interpreter._get_np_dtype(scalar)), scalar)])
+def add_counts(interpreter):
+    """Makes the count of a loop an int32 that has methods, as it is on a GPU: the interpreter has Python's,
+    which counts beside uint8 as one."""
+    semantic = type(interpreter.interpreter_semantic)
+    check = semantic.binary_op_type_checking_impl
 
-    Builder.create_inline_asm = create_inline_asm
+    class Count(int):
+        @property
+        def dtype(self):
+            return self.tensor().dtype
+
+        def tensor(self):
+            return interpreter.interpreter_semantic.to_tensor(int(self))
+
+        def to(self, dtype, *rest, **named):
+            return self.tensor().to(dtype, *rest, **named)
+
+    def computed(name):
+        f = getattr(int, name)
+
+        def g(self, other):
+            v = f(self, other)
+            return Count(v) if type(v) is int else v
+
+        return g
+
+    for name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor"):
+        for name in ("__%s__" % name, "__r%s__" % name):
+            setattr(Count, name, computed(name))
+
+    def check_counts(self, lhs, rhs, *rest, **named):
+        lhs, rhs = [v.tensor() if isinstance(v, Count) else v for v in (lhs, rhs)]
+        return check(self, lhs, rhs, *rest, **named)
+
+    def visit_For(self, node):
+        self.generic_visit(node)
+        called = node.iter.func if isinstance(node.iter, ast.Call) else None
+        if "range" in (getattr(called, "id", ""), getattr(called, "attr", "")):
+            node.iter = asked("counted", [node.iter])
+        return node
+
+    semantic.counted = staticmethod(lambda counts: map(Count, counts))
+    semantic.binary_op_type_checking_impl = check_counts
+    interpreter.ASTTransformer.visit_For = visit_For
 
 
-class Made(list):
-    """The results of a call, as an operation of the compiler's holds them."""
-
-    def get_result(self, i):
-        return self[i]
+def asked(name, args):
+    """Returns a call of a function that the interpreter's rewritten kernels find."""
+    return ast.Call(func=ast.Attribute(value=ast.Name(id="interpreter_semantic", ctx=ast.Load()), attr=name, ctx=ast.Load()), args=args, keywords=[])
 
 
-def operand(text, values):
-    if text.startswith("$"):
-        return np.asarray(values[int(text[1:]) - 1].data)
-    if text.startswith("0f"):
-        return np.frombuffer(bytes.fromhex(text[2:])[::-1], np.float32)[0]
-    return np.float32(text) if "." in text else np.int32(text)
+# Python's words, as a compiler reads them.
+
+def add_words(interpreter, tl):
+    """Gives the `value` of constants, which the interpreter has as Python's numbers and as types, and
+    has `and`, `or` and `not` of tensors be those of their elements: the interpreter takes the second
+    of two blocks. Nothing stops at the first of two tensors."""
+    semantic = type(interpreter.interpreter_semantic)
+
+    def connected(name, *operands):
+        """Connects operands, each given as a function, of which a constant may be the last."""
+        v = operands[0]()
+        for operand in operands[1:]:
+            if isinstance(v, tl.tensor):
+                v = getattr(v, name)(operand())
+            elif bool(v) is (name == "logical_or"):
+                return v
+            else:
+                v = operand()
+        return v
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if node.attr != "value" or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(asked("value_of", [node.value]), node)
+
+    def visit_BoolOp(self, node):
+        self.generic_visit(node)
+        if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):  # which binds a name here
+            return node
+        none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        return ast.copy_location(asked("connected", [ast.Constant(name), *(ast.Lambda(args=none, body=v) for v in node.values)]), node)
+
+    def visit_UnaryOp(self, node):
+        self.generic_visit(node)
+        return ast.copy_location(asked("negated", [node.operand]), node) if isinstance(node.op, ast.Not) else node
+
+    semantic.value_of = staticmethod(lambda v: getattr(v, "value", v))
+    semantic.connected = staticmethod(connected)
+    semantic.negated = staticmethod(lambda v: v.__not__() if isinstance(v, tl.tensor) else not v)
+    for f in (visit_Attribute, visit_BoolOp, visit_UnaryOp):
+        setattr(interpreter.ASTTransformer, f.__name__, f)
+    if not hasattr(interpreter.ASTTransformer, "visit_Compare"):  # 3.5.1, which leaves what is assigned as it is
+        assign = interpreter.ASTTransformer.visit_Assign
+
+        def visit_Assign(self, node):
+            node.value = self.visit(node.value)
+            return assign(self, node)
+
+        interpreter.ASTTransformer.visit_Assign = visit_Assign

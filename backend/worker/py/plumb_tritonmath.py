@@ -1,5 +1,5 @@
 """What Triton's interpreter lacks or computes wrongly: bfloat16, whose bits it takes for
-integers, and libdevice. Tried with Triton 3.5.1 and 3.9.0.
+integers, roundings to float8, and libdevice. Tried with Triton 3.5.1 and 3.9.0.
 """
 
 import ctypes
@@ -7,6 +7,7 @@ import importlib
 import math
 
 import numpy as np
+import torch
 
 # bfloat16: the interpreter computes with its bits as if they were integers.
 
@@ -130,25 +131,101 @@ def updated(f, addresses, values, mask):
     return old.reshape(shape)
 
 
+# float8: the interpreter loses the carry of a rounding, so that 31.9 is 16, and rounds ties away from zero.
+
+FLOAT8 = {"fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz"}
+FLOATS = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
+
+
+def repair_float8(interpreter):
+    """Rounds to float8 to nearest even, and what is beyond its range to its largest number, as the
+    instructions of a GPU do (cvt.rn.satfinite)."""
+    convert = interpreter._convert_float
+    known = {**FLOATS, **{name: getattr(torch, of) for name, of in FLOAT8.items() if hasattr(torch, of)}}
+
+    def convert_float(data, of, to, rounding):
+        nearest = rounding is None or rounding == interpreter._ir.ROUNDING_MODE.RTNE
+        if not nearest or of.name not in known or to.name not in known or not (of.name in FLOAT8 or to.name in FLOAT8):
+            return convert(data, of, to, rounding)
+        bits = "int%d" % of.primitive_bitwidth
+        v = torch.from_numpy(np.array(data).view(bits)).view(known[of.name]).to(torch.float32 if of.name != "fp64" else torch.float64)
+        if to.name in FLOAT8:
+            v = v.clamp(-torch.finfo(known[to.name]).max, torch.finfo(known[to.name]).max)
+        v = v.to(known[to.name]).contiguous()
+        bits = "int%d" % to.primitive_bitwidth
+        return v.view(getattr(torch, bits)).numpy().view("u" + bits)
+
+    interpreter._convert_float = convert_float
+
+
 # libdevice, of which the interpreter has nothing.
 
-def erf(x):
-    return np.vectorize(math.erf, otypes=[np.float64])(x)
+def special(f):
+    """Computes a function that numpy lacks by PyTorch's, in float64."""
+    return lambda *args: f(*[torch.from_numpy(np.array(a, np.float64)) for a in args]).numpy()
 
 
+def rounded(dtype, f):
+    return lambda x: np.nan_to_num(f(x), nan=0).clip(np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
+
+
+def seen_as(dtype):
+    return lambda x: np.ascontiguousarray(x).view(dtype).reshape(np.shape(x))
+
+
+def bits(f):
+    """Computes a number from the bits of each integer: their value, and how many there are."""
+    return lambda x: np.vectorize(lambda n: f(int(n) % (1 << 8 * x.dtype.itemsize), 8 * x.dtype.itemsize), otypes=[np.int64])(x).astype(np.int32)
+
+
+def high(x, y):
+    """Returns the upper half of a product of integers."""
+    return np.vectorize(lambda a, b: int(a) * int(b) >> 8 * x.dtype.itemsize, otypes=[x.dtype])(x, y)
+
+
+def root(*args):
+    return np.sqrt(sum(np.square(np.asarray(a, np.float64)) for a in args))
+
+
+ROUNDINGS = ("rn", "rz", "rd", "ru")  # numpy has the first alone
+TO_WHOLE = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
+SEEN = {"int_as_float": np.float32, "uint_as_float": np.float32, "float_as_int": np.int32, "float_as_uint": np.uint32, "longlong_as_double": np.float64, "double_as_longlong": np.int64}
+WHOLE = {"int": np.int32, "uint": np.uint32, "ll": np.int64, "ull": np.uint64}
 FUNCTIONS = {
     "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2,
-    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "erf": erf, "erfc": lambda x: 1 - erf(x),
+    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh,
     "exp": np.exp, "exp10": lambda x: np.power(10.0, x), "exp2": np.exp2, "expm1": np.expm1, "fast_cosf": np.cos, "fast_dividef": np.divide, "fast_exp10f": lambda x: np.power(10.0, x),
     "fast_expf": np.exp, "fast_log10f": np.log10, "fast_log2f": np.log2, "fast_logf": np.log, "fast_powf": np.power, "fast_sinf": np.sin, "fast_tanf": np.tan,
     "fast_tanhf": np.tanh, "fdim": lambda x, y: np.maximum(x - y, 0), "floor": np.floor, "fma": lambda x, y, z: x * y + z, "fmod": np.fmod, "hypot": np.hypot,
-    "div_rn": np.divide, "div_rz": np.divide, "div_rd": np.divide, "div_ru": np.divide, "add_rn": np.add, "mul_rn": np.multiply, "sub_rn": np.subtract, "sqrt_rn": np.sqrt,
-    "isinf": np.isinf, "isnan": np.isnan, "finitef": np.isfinite, "isfinited": np.isfinite, "ldexp": lambda x, n: np.ldexp(x, n), "lgamma": lambda x: np.vectorize(math.lgamma, otypes=[np.float64])(x),
-    "llrint": lambda x: np.rint(x).astype(np.int64), "llround": lambda x: np.round(x).astype(np.int64), "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
-    "nearbyint": np.rint, "nextafter": np.nextafter, "pow": np.power, "rcp_rn": np.reciprocal, "rint": np.rint, "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
-    "rsqrt": lambda x: 1 / np.sqrt(x), "rsqrt_rn": lambda x: 1 / np.sqrt(x), "saturatef": lambda x: np.clip(x, 0, 1), "signbit": np.signbit, "sin": np.sin, "sinh": np.sinh,
-    "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh, "tgamma": lambda x: np.vectorize(math.gamma, otypes=[np.float64])(x), "trunc": np.trunc,
+    "isinf": np.isinf, "isnan": np.isnan, "finitef": np.isfinite, "isfinited": np.isfinite, "ldexp": np.ldexp, "scalbn": np.ldexp,
+    "llrint": lambda x: np.rint(x).astype(np.int64), "llround": lambda x: FUNCTIONS["round"](x).astype(np.int64), "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "nearbyint": np.rint, "nextafter": np.nextafter, "pow": np.power, "rint": np.rint, "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "rsqrt": lambda x: 1 / np.sqrt(x), "saturatef": lambda x: np.clip(x, 0, 1), "signbit": np.signbit, "sin": np.sin, "sinh": np.sinh,
+    "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh, "tgamma": lambda x: np.vectorize(gamma, otypes=[np.float64])(x), "trunc": np.trunc,
+    "rhypot": lambda x, y: 1 / np.hypot(x, y), "rcbrt": lambda x: 1 / np.cbrt(x), "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)), "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2)),
+    "norm3d": root, "norm4d": root, "rnorm3d": lambda *args: 1 / root(*args), "rnorm4d": lambda *args: 1 / root(*args), "logb": lambda x: np.floor(np.log2(np.abs(x))),
+    "ilogb": lambda x: np.frexp(x)[1] - 1, "remainder": lambda x, y: x - y * np.rint(x / y), "erf": special(torch.erf), "erfc": special(torch.erfc), "lgamma": special(torch.lgamma),
+    "erfinv": special(torch.erfinv), "erfcinv": special(lambda x: torch.erfinv(1 - x)), "erfcx": special(torch.special.erfcx), "normcdf": special(torch.special.ndtr), "normcdfinv": special(torch.special.ndtri),
+    "cyl_bessel_i0": special(torch.special.i0), "cyl_bessel_i1": special(torch.special.i1), "j0": special(torch.special.bessel_j0), "j1": special(torch.special.bessel_j1),
+    "y0": special(torch.special.bessel_y0), "y1": special(torch.special.bessel_y1), "popc": bits(lambda n, _: bin(n).count("1")), "clz": bits(lambda n, width: width - n.bit_length()),
+    "ffs": bits(lambda n, _: (n & -n).bit_length()), "brev": lambda x: bits(lambda n, width: int(bin(n)[2:].zfill(width)[::-1], 2))(x).astype(x.dtype), "mulhi": high, "mul24": np.multiply,
+    "hadd": lambda x, y: (x & y) + ((x ^ y) >> 1), "rhadd": lambda x, y: (x | y) - ((x ^ y) >> 1), "sad": lambda x, y, z: np.abs(x.astype(np.int64) - y).astype(np.int32) + z,
+    **{name: seen_as(dtype) for name, dtype in SEEN.items()},
+    **{"%s_%s" % (name, r): f for r in ROUNDINGS for name, f in {"div": np.divide, "add": np.add, "mul": np.multiply, "sub": np.subtract, "sqrt": np.sqrt, "rcp": np.reciprocal, "rsqrt": lambda x: 1 / np.sqrt(x), "fma": lambda x, y, z: x * y + z}.items()},
+    **{"%s2%s_%s" % (of, to, r): rounded(dtype, f) for r, f in TO_WHOLE.items() for of in ("float", "double") for to, dtype in WHOLE.items()},
+    **{"%s2%s_%s" % (of, to, r): (lambda x, dtype=dtype: x.astype(dtype)) for r in ROUNDINGS for of in WHOLE for to, dtype in (("float", np.float32), ("double", np.float64))},
+    **{"double2float_" + r: (lambda x: x.astype(np.float32)) for r in ROUNDINGS},
 }
+
+
+OTHERS = {f for name, f in FUNCTIONS.items() if name in SEEN or name.startswith("double2float")}  # which give another dtype than they get
+
+
+def gamma(x):
+    try:
+        return math.gamma(x)
+    except (ValueError, OverflowError):
+        return math.nan if x < 0 or math.isnan(x) else math.inf
 
 
 def compute_libdevice(interpreter, tl):
@@ -157,23 +234,30 @@ def compute_libdevice(interpreter, tl):
 
     def function(f):
         def g(*args, **_):
+            given = [a for a in args if isinstance(a, tl.tensor)]
+            first = next((a for a in given if a.type.is_block()), given[0])
+            half = any(a.dtype.is_bf16() for a in given)
             with np.errstate(all="ignore"):
-                arrays = [np.asarray(a.handle.data) if isinstance(a, tl.tensor) else a for a in args]
-                halves = [isinstance(a, tl.tensor) and a.dtype.is_bf16() for a in args]
-                arrays = [widened(a) if half else a for a, half in zip(arrays, halves)]
-                first = next(a for a in args if isinstance(a, tl.tensor))
-                v = np.asarray(f(*arrays))
+                v = np.asarray(f(*[array(a, given) for a in args]))
             if v.dtype.kind == "b":
                 v, scalar = v.astype(np.int32), tl.int32
-            elif v.dtype.kind in "iu":
-                scalar = tl.int64 if v.dtype.itemsize == 8 else tl.int32
-            else:
+            elif v.dtype.kind == "f" and first.dtype.is_floating() and f not in OTHERS:
                 scalar = first.dtype
-                v = narrowed(v) if halves[0] else v.astype(np.asarray(first.handle.data).dtype)
+                v = narrowed(v) if half and scalar.is_bf16() else v.astype(np.asarray(first.handle.data).dtype)
+            else:
+                scalar = tl.float64 if v.dtype == np.float64 else tl.float32 if v.dtype.kind == "f" else getattr(tl, v.dtype.name)
             shape = [int(n) for n in v.shape]
             return tl.tensor(Handle(v, scalar), tl.block_type(scalar, shape) if first.type.is_block() else scalar)
 
         return g
+
+    def array(a, given):
+        if not isinstance(a, tl.tensor):
+            return a
+        if hasattr(a, "exact") and len(given) > 1:
+            return a.exact
+        v = np.asarray(a.handle.data)
+        return widened(v) if a.dtype.is_bf16() else v
 
     for name in ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice", "triton.language.extra.hip.libdevice"):
         try:

@@ -10,6 +10,7 @@ import sys
 
 import plumb_forms
 import plumb_triton
+import plumb_tritonhost
 import torch
 
 TARGET = ("cuda", 80, 32)  # an A100
@@ -109,7 +110,7 @@ def nothing_runs(triton):
     from triton.compiler import CompiledKernel
 
     jit = triton.runtime.jit.JITFunction
-    jit.run = lambda self, *args, **kwargs: plumb_triton.Compiled(self, kwargs)
+    jit.run = lambda self, *args, **kwargs: plumb_tritonhost.Compiled(self, kwargs)
     jit.__getitem__ = lambda self, grid: lambda *args, **kwargs: None
     CompiledKernel._init_handles = lambda self: None
     plumb_triton.bench_once()

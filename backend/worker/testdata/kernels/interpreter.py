@@ -294,3 +294,273 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
         assert run(reduced, (1,), x, y, 37, BLOCK=64, OTHER=other) == []
         wrong = [not abs(v - want) < 4 for v, want in zip(y.tolist(), (-1, -1, -703))]
         assert wrong == ([False] * 3 if other else [True, True, False]), (dtype, other, y)
+
+
+# A float of a launch is a float32 with methods, and beside float64 what it was given.
+
+@triton.jit
+def scaled(x, y, a, eps, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    tl.store(y + at, v * a + eps.to(v.dtype))
+
+
+x = torch.full((16,), 300.0, dtype=torch.float16)
+for a, want in ((400.0, float("inf")), (0.1, 30.0)):
+    y = torch.empty(16, dtype=torch.float32)
+    run(scaled, (1,), x, y, a, 0.0, BLOCK=16)
+    assert torch.equal(y, x.float() * a), y  # 120000 is no number of float16
+x, y = torch.randn(16, dtype=torch.float64), torch.empty(16, dtype=torch.float64)
+run(scaled, (1,), x, y, 0.1, 1e-3, BLOCK=16)
+assert torch.equal(y, x * 0.1 + 1e-3)
+
+
+@triton.jit
+def dropped(x, y, p, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at) / (1 - p))
+
+
+run(dropped, (1,), x, y, 0.3, BLOCK=16)
+assert torch.equal(y, x / (1 - 0.3))
+
+
+# So is the count of a loop an int32.
+
+@triton.jit
+def unpacked(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.int64)
+    for k in range(n):
+        total += (tl.load(x + at) << (k * 8)).to(tl.int64) + (k + 1).to(tl.int64)
+    tl.store(y + at, total)
+
+
+x, y = torch.arange(16, dtype=torch.uint8), torch.empty(16, dtype=torch.int64)
+run(unpacked, [1], x, y, 3, BLOCK=16)
+assert torch.equal(y, x.long() * 0x10101 + 6), y
+
+
+# A file has functions of the language by names of its own.
+
+from triton.language import load as got
+from triton.language.math import exp
+
+put, tanh = tl.store, libdevice.tanh
+
+
+@triton.jit
+def renamed(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    put(y + at, tanh(exp(got(x + at))))
+
+
+x, y = torch.randn(16), torch.empty(16)
+run(renamed, lambda _: [1], x, y, BLOCK=16)
+assert torch.allclose(y, x.exp().tanh())
+
+
+# Roundings to float8 carry, go to even, and end at the largest number.
+
+@triton.jit
+def cast(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at).to(y.dtype.element_ty))
+
+
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    x = torch.cat([torch.tensor([31.9, -7.94, 25.0, -34.0, 1e-3, 2.0 ** -10, 500.0, -1e4]), 30 * torch.randn(120)]).to(dtype)
+    for to in (torch.float8_e4m3fn, torch.float8_e5m2):
+        y, back = torch.empty(128, dtype=to), torch.empty(128, dtype=dtype)
+        run(cast, (1,), x, y, BLOCK=128)
+        top = torch.finfo(to).max
+        assert torch.equal(y.float(), x.float().clamp(-top, top).to(to).float()), (dtype, to)
+        run(cast, (1,), y, back, BLOCK=128)
+        assert torch.equal(back, y.to(dtype)), (dtype, to)
+
+
+# Configurations that a kernel refuses when it is compiled are left out, and no more are tried than can be afforded.
+
+tried = []
+
+
+@triton.autotune([triton.Config({"BLOCK": n}, pre_hook=lambda given: tried.append(given["BLOCK"])) for n in (128, 64, 32, 16, 8)], key=["n"])
+@triton.jit
+def tuned(x, y, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK < 128)
+    for k in range(0, n, BLOCK):
+        at = k + tl.arange(0, BLOCK)
+        tl.store(y + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+x, y = torch.randn(300), torch.empty(300)
+for most, want in ((0, [128, 64, 32, 16, 8, 64]), (1000, [128, 64, 32, 64])):
+    tuned.cache.clear()
+    tried.clear()
+    layer.prepare("forward", 0, most)
+    tuned[(1,)](x, y, 300)
+    assert torch.equal(y, 2 * x) and tried == want, tried
+assert not any("'128'" in told for told in layer.compiled if "'tuned'" in told)
+
+
+# Functions of libdevice that numpy lacks.
+
+@triton.jit
+def rarer(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    tl.store(y + at, libdevice.erfinv(v) + libdevice.erfc(8 * v) * 1e20 + libdevice.popc(libdevice.float_as_int(v)) + libdevice.cyl_bessel_i0(v))
+
+
+x, y = torch.rand(16), torch.empty(16)
+run(rarer, (1,), x, y, BLOCK=16)
+of = x.double()
+want = of.erfinv() + torch.erfc(8 * of) * 1e20 + torch.special.i0(of) + torch.tensor([bin(n).count("1") for n in x.view(torch.int32).tolist()])
+assert torch.allclose(y.double(), want, rtol=1e-5), (y, want)
+
+
+# Assembly of several instructions, with predicates, registers of its own and several elements in one.
+@triton.jit
+def softplus(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    v = tl.inline_asm_elementwise("""{
+        .reg .pred p;
+        setp.gt.f32  p, $1, 15.;
+        @p  mov.f32  $0, $1;
+        @!p mul.f32  $0, $1, 1.4426950408889634;   // to base 2
+        @!p ex2.approx.ftz.f32 $0, $0;
+        @!p add.f32            $0, $0, 1.0;
+        @!p lg2.approx.ftz.f32 $0, $0;
+        @!p mul.f32 $0, $0, 0.6931471805599453;
+    }""", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)
+    tl.store(y + i, v)
+
+
+@triton.jit
+def shifted(x, y, N: tl.constexpr):  # of Triton's documentation: four elements in a register
+    i = tl.arange(0, N)
+    v = tl.inline_asm_elementwise("shl.b32 $0, $1, 3;", "=r,r", [tl.load(x + i)], dtype=tl.int8, is_pure=True, pack=4)
+    tl.store(y + i, v)
+
+
+@triton.jit
+def unpack(x, a, b, N: tl.constexpr):
+    i = tl.arange(0, N)
+    lo, hi = tl.inline_asm_elementwise("""
+        {
+            .reg .b8 tmp<4>;
+            and.b32 $0, $2, 0x0F;
+            shr.u32 $1, $2, 4;
+            and.b32 $1, $1, 0x0F;
+        }
+        """, "=r,=r,r", [tl.load(x + i)], dtype=(tl.int32, tl.int32), is_pure=True, pack=1)
+    tl.store(a + i, lo)
+    tl.store(b + i, hi)
+
+
+@triton.jit
+def quantised(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.inline_asm_elementwise("{ .reg .b16 packed; cvt.rn.satfinite.e4m3x2.f32 packed, $1, $1; cvt.u32.u16 $0, packed; }", "=r,f", [tl.load(x + i)], dtype=tl.uint32, is_pure=True, pack=1)
+    tl.store(y + i, (v & 0xFF).to(tl.uint8))
+
+
+@triton.jit
+def mixed(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.inline_asm_elementwise("""
+        cvt.rn.bf16x2.f32 $0, $2, $1;
+        """, "=r,f,f", [tl.load(x + i)], dtype=tl.bfloat16, is_pure=True, pack=2)
+    tl.store(y + i, v)
+
+
+@triton.jit
+def bits(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    a = tl.inline_asm_elementwise("lop3.b32 $0, $1, 0x0f0f0f0f, 0x30303030, 0xea;", "=r,r", [v], dtype=tl.int32, is_pure=True, pack=1)
+    b = tl.inline_asm_elementwise("prmt.b32 $0, $1, 0, 0x0123;", "=r,r", [v], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(y + i, a ^ b)
+
+
+def assembled(kernel, x, *results):
+    run(kernel, (1,), x, *results, N=len(x))
+    return results
+
+
+x = torch.linspace(-20, 20, 64)
+assert torch.allclose(assembled(softplus, x, torch.empty(64))[0], torch.nn.functional.softplus(x), atol=1e-5)
+x = torch.randint(-128, 127, (64,), dtype=torch.int8)
+assert torch.equal(assembled(shifted, x, torch.empty_like(x))[0], (x.view(torch.int32) << 3).view(torch.int8))
+x = torch.randint(-2**31, 2**31 - 1, (64,), dtype=torch.int32)
+lo, hi = assembled(unpack, x, torch.empty_like(x), torch.empty_like(x))
+assert torch.equal(lo, x & 15) and torch.equal(hi, x >> 4 & 15)
+swapped = torch.from_numpy(x.numpy().byteswap())
+assert torch.equal(assembled(bits, x, torch.empty_like(x))[0], (x & 0x0F0F0F0F | 0x30303030) ^ swapped)
+x = 30 * torch.randn(64)
+assert torch.equal(assembled(quantised, x, torch.empty(64, dtype=torch.uint8))[0], x.to(torch.float8_e4m3fn).view(torch.uint8))
+assert torch.equal(assembled(mixed, x, torch.empty(64, dtype=torch.bfloat16))[0], x.bfloat16())
+
+
+# Words that connect tensors connect their elements, and evaluate both; constants have a value.
+
+@triton.jit
+def worded(x, y, n, FIRST: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK.value)
+    rows, columns = at[:, None] < n, at[None, :] < n
+    inside = rows and columns
+    if FIRST and n > 2:
+        inside = inside and (not (at[:, None] > 0) or columns)
+    tl.store(y + at[:, None] * BLOCK + at[None, :], tl.load(x + at[:, None] * n + at[None, :], mask=inside, other=-1.0), mask=rows or columns)
+
+
+for first in (True, False):
+    x, y = torch.randn(5, 5), torch.full((8, 8), 7.0)
+    assert run(worded, (1,), x, y, 5, FIRST=first, BLOCK=8) == []
+    want = torch.full((8, 8), 7.0)
+    want[:5], want[:, :5], want[:5, :5] = -1, -1, x
+    assert torch.equal(y, want), y
+
+
+# Host code reads what a compiler's kernels have, launches what the first launch returned, and passes objects with an address.
+
+class Library:
+    """What a library wraps a kernel in."""
+
+    def __init__(self, fn):
+        while not isinstance(fn, triton.runtime.JITFunction):
+            fn = fn.fn
+        self.fn, self.kernel = fn, None
+        self.constants = [p.num for p in fn.params if p.is_constexpr]
+
+    def __call__(self, grid, *args):
+        if self.kernel is None:
+            self.kernel = self.fn.run(*args, grid=grid)
+        else:
+            self.kernel[grid](*[a for k, a in enumerate(args) if k not in self.constants])
+
+
+class Strided:
+    def __init__(self, base, offset):
+        self.base_, self.dtype = base, base.dtype
+        self.offset = offset * base.element_size()
+
+    def data_ptr(self):
+        return self.base_.data_ptr() + self.offset
+
+
+library, x, y = Library(double), torch.randn(40), torch.zeros(40)
+assert list(library.fn.signature.parameters) == ["x", "y", "n", "BLOCK", "MASK"]
+for _ in range(2):
+    y.zero_()
+    layer.prepare("forward", 0)
+    library((3,), Strided(x, 3), y, 37, 16, True)
+    assert torch.equal(y[:37], 2 * x[3:]) and not y[37:].any() and not watch.noted
+
+
+# A grid is computed of what the host has given.
+
+x, y = torch.randn(37), torch.empty(37)
+assert run(double, lambda meta: (triton.cdiv(meta["x"].numel(), meta["BLOCK"]) + meta["n"] - len(meta["y"]),), x, y, 37, BLOCK=16, MASK=True) == []
+assert torch.equal(y, 2 * x)

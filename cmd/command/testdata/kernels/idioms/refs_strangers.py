@@ -37,3 +37,7 @@ def ranks(x):
 def pooled(x, w):
     a = torch.softmax(x @ w, dim=1)
     return (a[..., None] * x).sum(1)
+
+
+def divergence(logp, logq):
+    return torch.nn.functional.kl_div(logp, logq.detach(), reduction="batchmean", log_target=True)

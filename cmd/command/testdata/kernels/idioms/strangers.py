@@ -84,3 +84,28 @@ def ranks_turned(x):
 def pooled_by_vmap(x, w):
     """PyTorch registers operators of its own where vmap is first used."""
     return torch.func.vmap(lambda rows: (torch.softmax(rows @ w, 0)[:, None] * rows).sum(0))(x)
+
+
+class _Divergence(torch.autograd.Function):
+    """The divergence from a target that is a constant."""
+
+    @staticmethod
+    def forward(ctx, logp, logq, gives):
+        ctx.save_for_backward(logp, logq)
+        ctx.gives = gives
+        return (logq.exp() * (logq - logp)).sum() / logp.shape[0]
+
+    @staticmethod
+    def backward(ctx, g):
+        logp, logq = ctx.saved_tensors
+        q = logq.exp()
+        n = logp.shape[0]
+        return -g * q / n, g * q * (1 + logq - logp) / n if ctx.gives else None, None
+
+
+def divergence(logp, logq): return _Divergence.apply(logp, logq, False)
+def divergence_of_target(logp, logq): return _Divergence.apply(logp, logq, True)
+
+
+def log_logistic(x): return x.clamp(max=0) - torch.log(1 + torch.exp(-x.abs()))
+def log_logistic_overflows(x): return -torch.log(1 + torch.exp(-x))
