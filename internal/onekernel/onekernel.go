@@ -275,12 +275,19 @@ func (s *Session) open(ctx context.Context) error {
 	}
 	var literal *Literal
 	spec := c.Kernel.spec("candidate", c.target())
-	if c.Reference == nil && c.Inputs == nil {
+	if c.Reference == nil {
 		d, err := Choose(ops.Table(), c.Against)
-		if err != nil {
+		if err != nil && c.Inputs == nil {
 			return &Mistake{err}
 		}
-		literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
+		if err == nil {
+			s.pointwise, s.contracts = d.ScalarFunction(), d.Traits.Has(op.Contraction)
+		}
+		if c.Inputs == nil {
+			literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
+		}
+	}
+	if literal != nil {
 		s.params, spec["tensors"], spec["required"] = literal.Params()
 	}
 	if c.Inputs != nil {
@@ -308,7 +315,6 @@ func (s *Session) open(ctx context.Context) error {
 				literal.Takes = append(literal.Takes, *name)
 			}
 		}
-		s.pointwise, s.contracts = literal.Def.ScalarFunction(), literal.Def.Traits.Has(op.Contraction)
 		s.maker.signature, s.maker.legal = literal.Draw, func(p *program.Program) bool { return Legal(ops.Table(), p) }
 	}
 	if c.Inputs != nil {
