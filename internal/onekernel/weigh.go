@@ -121,13 +121,16 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		r.misaligned = !near
 	}
 	if r.misaligned {
-		r.verdict = r.verdict.LedBy(r.intolerable())
-		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old = old && !swallowed(r.ref, r.kernel, slices.Max(append(r.lengths(), 1))); old { // a sum that is not begun anew is the last one there
 			if old, err = s.remembers(ctx, r); err != nil {
 				return err
 			}
 		}
+		r.misaligned = old || !r.mixed // such data a task does not promise
+	}
+	if r.misaligned {
+		r.verdict = r.verdict.LedBy(r.intolerable())
+		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
 		}
