@@ -69,6 +69,7 @@ type Case struct {
 	eval    bool    // of a model, which is in training else
 	test    int     // of a task: whose arguments the case has
 	own     bool    // of a task: with all of them as they are
+	mixed   bool    // of a task: no data that it makes, but those of two calls
 	large   bool    // to be timed
 	focus   string  // of a problem: the size that is drawn from the most values
 	work    int     // of Triton's interpreter, once it was called

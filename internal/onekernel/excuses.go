@@ -368,10 +368,12 @@ func (r *result) differsIn(rules ...compare.Rule) bool {
 	return len(r.verdict.Differences) > 0 && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool { return !slices.Contains(rules, d.Diff.Rule) })
 }
 
-// emptyDetached reports whether a result without elements requires no gradient, of
-// which nothing could be missing.
+// emptyDetached reports whether a result without elements, or of arguments without any, requires
+// no gradient, of which nothing could be missing.
 func (r *result) emptyDetached() bool {
-	return r.verdict.Kind == verdict.RequiresGrad && !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 })
+	asked := func(in program.Input) bool { return in.RequiresGrad }
+	nothing := slices.ContainsFunc(r.program.Inputs, asked) && !slices.ContainsFunc(r.program.Inputs, func(in program.Input) bool { return asked(in) && tensor.NumElements(in.Shape) > 0 })
+	return r.verdict.Kind == verdict.RequiresGrad && (nothing || !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 }))
 }
 
 // attached reports whether results require a gradient, and nothing else differs, where the reference

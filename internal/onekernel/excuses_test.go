@@ -266,10 +266,15 @@ func TestExcuses(t *testing.T) {
 			r.verdict.Kind = verdict.RequiresGrad
 			return r
 		}()},
+		{"detached", "no gradient of a sum of nothing", rows, func() *result {
+			r := misalignedBy(compare.Structure, inf, value, Usual, vector(), vector(0, 0), vector(0, 0))
+			r.verdict.Kind, r.program.Inputs[0].RequiresGrad = verdict.RequiresGrad, true
+			return r
+		}()},
 		{"", "another structure of nothing", rows, misalignedBy(compare.Structure, inf, value, Usual, vector(), vector(), vector())},
 		{"", "no gradient of something", rows, func() *result {
 			r := misalignedBy(compare.Structure, inf, value, Usual, x, sat, sat)
-			r.verdict.Kind = verdict.RequiresGrad
+			r.verdict.Kind, r.program.Inputs[0].RequiresGrad = verdict.RequiresGrad, true
 			return r
 		}()},
 

@@ -22,7 +22,8 @@ func TestModes(t *testing.T) {
 		{"modes.py::gate_by_gradients", "modes_ref.py::gate", Right},
 		{"modes.py::gate_alone", "modes_ref.py::gate", Wrong}, {"modes.py::gate_in_parts", "modes_ref.py::gate", Right},
 		{"modes.py::gate_of_file", "modes_ref.py::gate", Cheats}, {"modes.py::softmax_by_log", "modes_ref.py::softmax", Delegation},
-		{"axis_given.py", "axis.py", Right}, {"imports_model.py", "dropping.py", Cheats}, {"inherits_model.py", "dropping.py", Right},
+		{"axis_given.py", "axis.py", Right}, {"imports_model.py", "dropping.py", Cheats}, {"imports_late.py", "dropping.py", Cheats},
+		{"looks_early.py", "dropping.py", Cheats}, {"inherits_model.py", "dropping.py", Right},
 	} {
 		t.Run(c.kernel, func(t *testing.T) {
 			o := Options{Kernel: "testdata/" + c.kernel, Against: "testdata/" + c.against, Seed: 1}.Filled()

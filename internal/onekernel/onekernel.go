@@ -285,17 +285,19 @@ func (s *Session) open(ctx context.Context) error {
 	spec := c.Kernel.spec("candidate", c.target())
 	if c.Reference == nil {
 		d, err := Choose(ops.Table(), c.Against)
+		if err != nil && c.Inputs == nil {
+			return &Mistake{err}
+		}
 		if err == nil {
 			s.pointwise, s.contracts, s.rounds = d.ScalarFunction(), d.Traits.Has(op.Contraction), computing(d)
 		}
 		if c.Inputs == nil {
-			if err != nil {
-				return &Mistake{err}
-			}
 			literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}
-			s.params, spec["tensors"], spec["required"] = literal.Params()
 			spec["fixed"] = slices.Collect(maps.Keys(c.Fixed))
 		}
+	}
+	if literal != nil {
+		s.params, spec["tensors"], spec["required"] = literal.Params()
 	}
 	if c.Inputs != nil {
 		s.params, spec["tensors"], spec["required"] = c.Inputs.names()

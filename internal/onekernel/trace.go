@@ -297,19 +297,32 @@ func (t *traced) rounds(p *program.Program) bool {
 // computing reports an operator that is unknown or does more than move elements.
 func computing(d *op.Def) bool { return d == nil || d.Tol.Class != op.Exact }
 
-// single reports whether all but one of the calls that it is traced to move elements alone.
+// single reports whether all but one of the calls that it is traced to move elements alone, or
+// follow from no argument, as a mask does.
 func (t *traced) single(p *program.Program) bool {
 	r := t.recorded(p)
 	if r == nil {
 		return false
 	}
+	follows := map[program.Ref]bool{}
+	for i := range r.program.Inputs {
+		follows[program.Ref(r.program.Inputs[i].Name)] = true
+	}
 	n := 0
-	r.calls(func(d *op.Def) bool {
-		if computing(d) {
+	for i := range r.program.Calls {
+		c, of := &r.program.Calls[i], false
+		c.EachRef(func(v program.Ref) { of = of || follows[v] })
+		if !of {
+			continue
+		}
+		follows[program.Ref(c.Result)], follows[c.Out()] = true, true
+		if len(c.Args) > 0 && op.InPlace(c.Target) {
+			program.Refs(c.Args[0], func(v program.Ref) { follows[v] = true })
+		}
+		if computing(defOf(c)) {
 			n++
 		}
-		return false
-	})
+	}
 	return n == 1
 }
 
@@ -322,13 +335,15 @@ func (t *traced) recorded(p *program.Program) *recording {
 
 // calls reports whether a traced call is of such an operator, nil for one that is unknown.
 func (r *recording) calls(such func(*op.Def) bool) bool {
-	return slices.ContainsFunc(r.program.Calls, func(c program.Call) bool {
-		defs := ops.Table().Lookup(c.Target)
-		if len(defs) == 0 {
-			return such(nil)
-		}
-		return such(defs[0])
-	})
+	return slices.ContainsFunc(r.program.Calls, func(c program.Call) bool { return such(defOf(&c)) })
+}
+
+// defOf is the operator of a traced call, nil for one that is unknown.
+func defOf(c *program.Call) *op.Def {
+	if defs := ops.Table().Lookup(c.Target); len(defs) > 0 {
+		return defs[0]
+	}
+	return nil
 }
 
 // learn asks the reference what it calls for a case, so that its bounds are known,

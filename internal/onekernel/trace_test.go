@@ -40,7 +40,9 @@ func TestProductsOfWhatIsMoved(t *testing.T) {
 		"y = x0 @ x1\n": true,
 		"a = x0.flip(0)\nb = x1[:, None]\nd = b[:, 0]\nc = a @ d\ny = c[:, 1:]\n": true,
 		"a = x0 * 2\ny = a @ x1\n": false,
-		"y = x0.flip(0)\n":         false,
+		"i = torch.arange(2)\nj = i - 1\nm = j >= 0\nn = m[:, None]\nz = torch.zeros(2, 3)\na = torch.where(n, x0, z)\ny = a @ x1\n": true, // of a mask
+		"z = torch.zeros(2, 3)\nw = z.add_(x0)\ny = z @ x1\n":                                                                        false,
+		"y = x0.flip(0)\n": false,
 	} {
 		tell := func(_ context.Context, _, answer any) error {
 			told := answer.(*struct {

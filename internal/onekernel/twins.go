@@ -2,6 +2,7 @@ package onekernel
 
 import (
 	"math/cmplx"
+	"slices"
 
 	"plumb/internal/draw/choice"
 	"plumb/program"
@@ -50,7 +51,8 @@ func twins(i int) []int {
 // twin is a case of the same sizes and layout in the same memory with other values, but for
 // a sample of each tensor: what a kernel that remembers its calls takes for the one before.
 // That of a case of ties has the same values in other places, so that sums are the same. What
-// is special about the values of another case hides mistakes that its sizes show.
+// is special about the values of another case hides mistakes that its sizes show. Those of a
+// task are data of another seed, but for the first ones, which are as well of the case before.
 func (m *maker) twin(c *Case, n int) (*Case, error) {
 	t := *c
 	t.Key, t.again, t.kept = choice.Derive(c.Key, uint64(n)), true, c.Regime
@@ -60,25 +62,35 @@ func (m *maker) twin(c *Case, n int) (*Case, error) {
 	if err := m.rewrite(&t); err != nil {
 		return nil, err
 	}
+	_, task := m.form.(*task)
+	t.mixed = task && c.Index == 0
 	for i := range t.program.Inputs {
 		in, was := &t.program.Inputs[i], &c.program.Inputs[i]
-		if in.Fill.Dist == program.Literal || !in.DType.IsFloat() || tensor.NumElements(in.Shape) == 0 {
+		if in.Fill.Dist == program.Literal && !t.mixed || !in.DType.IsFloat() || tensor.NumElements(in.Shape) == 0 || !slices.Equal(in.Shape, was.Shape) {
 			continue
 		}
 		data, old := elementsOf(in), elementsOf(was)
 		keeps := keeping[n%len(keeping)](data.Len(), int(t.keyOf(i)%uint64(data.Len())))
+		if t.mixed && square(in.Shape) { // it may be symmetric, or a triangle
+			keeps = func(k int) bool { return k == 0 }
+		}
 		for k := range data.Len() {
 			was := old.At(k)
 			switch {
 			case t.Regime == Ties:
 				data.Set(k, old.At((k+1)%data.Len()))
-			case keeps(k) && (t.Regime == c.Regime || was == 0 || least <= cmplx.Abs(was) && cmplx.Abs(was) <= usual):
+			case keeps(k) && (t.mixed || t.Regime == c.Regime || was == 0 || least <= cmplx.Abs(was) && cmplx.Abs(was) <= usual):
 				data.Set(k, was)
 			}
 		}
 		in.Fill = program.Fill{Dist: program.Literal, Data: data}
 	}
 	return &t, t.program.Validate()
+}
+
+func square(shape []int) bool {
+	n := len(shape)
+	return n >= 2 && shape[n-1] == shape[n-2]
 }
 
 // elementsOf are those of an input, without its layout.

@@ -121,13 +121,16 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 		r.misaligned = !near
 	}
 	if r.misaligned {
-		r.verdict = r.verdict.LedBy(r.intolerable())
-		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old = old && !swallowed(r.ref, r.kernel, slices.Max(append(r.lengths(), 1))); old { // a sum that is not begun anew is the last one there
 			if old, err = s.remembers(ctx, r); err != nil {
 				return err
 			}
 		}
+		r.misaligned = old || !r.mixed // such data a task does not promise
+	}
+	if r.misaligned {
+		r.verdict = r.verdict.LedBy(r.intolerable())
+		say(string(r.verdict.Kind), r.beyond(r.verdict.Reason))
 		if old {
 			say("cached", "returns the result of an earlier call, whose arguments were others")
 		}
@@ -160,8 +163,8 @@ func (s *Session) weigh(ctx context.Context, r *result, job *backend.Job) error 
 			say("decoy", text)
 		}
 	}
-	if r.recorded() && delegates(r.seen.Operators, r.refSeen.Operators) {
-		say("delegates", "calls what it is to replace: "+strings.Join(r.refSeen.Operators, ", "))
+	if by := delegates(r.seen.Operators, r.refSeen.Operators); r.recorded() && len(by) > 0 {
+		say("delegates", "calls what it is to replace: "+strings.Join(by, ", "))
 	}
 	return nil
 }
@@ -368,9 +371,34 @@ func refusal(r *result) string {
 	return text
 }
 
-// delegates reports whether a call ran every operator that the reference's ran.
-func delegates(kernel, reference []string) bool {
-	return len(reference) > 0 && !slices.ContainsFunc(reference, func(n string) bool { return !slices.Contains(kernel, n) })
+// fused are operators that do at once what a reference may write as several.
+var fused = map[string][]string{
+	"aten::scaled_dot_product_attention": strings.Fields("matmul _softmax mul div add sub amax max exp sum masked_fill where tril triu bitwise_not logical_not eq lt gt le ge repeat_interleave"),
+	"aten::_softmax":                     strings.Fields("amax max sub exp sum div"),
+	"aten::native_layer_norm":            normSteps,
+	"aten::native_group_norm":            normSteps,
+	"aten::native_batch_norm":            normSteps,
+	"aten::gelu":                         strings.Fields("erf tanh pow mul div add"),
+	"aten::silu":                         strings.Fields("sigmoid mul"),
+}
+
+var normSteps = strings.Fields("mean var var_mean std sub pow sqrt rsqrt mul div add")
+
+// delegates are operators of a call that do all of what the reference's did, none where some of it is left.
+func delegates(kernel, reference []string) (by []string) {
+	for _, n := range reference {
+		at := slices.Index(kernel, n)
+		if at < 0 {
+			at = slices.IndexFunc(kernel, func(k string) bool { return slices.Contains(fused[k], strings.TrimPrefix(n, "aten::")) })
+		}
+		if at < 0 {
+			return nil
+		}
+		if !slices.Contains(by, kernel[at]) {
+			by = append(by, kernel[at])
+		}
+	}
+	return by
 }
 
 // word is the verdict that a finding leads to. Memory that was never written to is no

@@ -156,10 +156,14 @@ class Subject:
     def shape(self, told):
         """Makes a problem's model of given sizes, or a candidate's of given arguments."""
         self.again()
+        sealed, self.watch.sealed, self.watch.on = self.watch.sealed, False, ON_TRIAL  # a constructor may build
         try:
             return self.kernel.shape(told)
         except Exception as e:
             return {"error": self.watch.told(e)}
+        finally:
+            self.watch.sealed, self.watch.on = sealed, False
+            self.watch.early += self.watch.take()
 
     def prepare(self, told):
         self.timed, self.cotangents = told.get("timed"), told.get("cotangents", "")

@@ -17,10 +17,10 @@ FORKS = (b"GOMP_parallel", b"__kmpc_fork_call")
 STARTS = (b"pthread_create", b"thrd_create", b"_ZNSt6thread")
 PACKAGES = re.compile(r"^/(usr/)?lib|/(site|dist)-packages/")  # what has threads there is no kernel
 WAKING, REST = 8, 0.005  # calls before the one that counts, at least; seconds after which threads sleep
-MOST, LONGEST, ALL = 64, 0.15, 3.0  # calls at most, and seconds in which they begin; of all calls together
+MOST, LONGEST, ALL = 512, 0.15, 3.0  # calls at most, and processor seconds in which they begin; of all calls together
 KEPT = 1 << 24  # elements of results that are compared
 LARGEST = 1 << 26  # bytes of a library that is looked through
-set_threads, pause, clock = torch.set_num_threads, time.sleep, time.perf_counter
+set_threads, pause, clock = torch.set_num_threads, time.sleep, time.process_time
 
 
 def mapped():

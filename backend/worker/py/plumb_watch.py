@@ -258,7 +258,7 @@ class Watch:
         self.record, self.on, self.calls, self.layer = False, False, 0, None
         self.sealed, self.builds, self.elements = False, "", 0
         self.ghosts, self.same, self.copied, self.foreign, self.formulas = 0, 0, False, False, False
-        self.elsewhere = []  # operators of other threads
+        self.elsewhere, self.early = [], []  # operators of other threads; what a constructor did
         self.judges = []  # modules of ours
         self.clock = Clock(self.asks, mentions(self.file, b"datetime"))
         for name in DESCRIPTORS:
@@ -417,7 +417,7 @@ class Watch:
         self.clock.ahead = 0 if still else HOUR * self.calls
         if self.layer:
             self.layer.prepare(order, seed, work)
-        self.operators, self.shares, self.evidence, self.builds = [], [], [], ""
+        self.operators, self.shares, self.evidence, self.early, self.builds = [], [], self.early, [], ""
         self.lent = []  # the memory is the judge's again
         moved = [r for r, was, _ in self.kept if bytes_of(r) != was]
         if moved:
