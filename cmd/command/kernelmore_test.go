@@ -322,3 +322,29 @@ func TestProblemsWithoutNames(t *testing.T) {
 		}
 	}
 }
+
+// TestParametersAsKernelsHaveThem: beside a function of PyTorch's a kernel needs no parameter for the
+// dimensions that it works along, has its own names, is given no None that it has no default for, nor
+// what --fix says, and one that writes to its first parameter is not asked for gradients.
+func TestParametersAsKernelsHaveThem(t *testing.T) {
+	slow(t)
+	const norm = "import torch\ndef f(x, gamma, beta, eps=1e-5):\n    d = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x\n    m = d.mean(-1, keepdim=True)\n    v = (d - m).square().%s\n    return ((d - m) * torch.rsqrt(v + eps) * gamma + beta).to(x.dtype)\n"
+	for _, c := range []struct {
+		source string
+		args   []string
+		want   onekernel.Word
+	}{
+		{fmt.Sprintf(norm, "mean(-1, keepdim=True)"), []string{"torch.nn.functional.layer_norm"}, onekernel.Right},
+		{fmt.Sprintf(norm, "sum(-1, keepdim=True) / max(x.shape[-1] - 1, 1)"), []string{"torch.nn.functional.layer_norm"}, onekernel.Wrong},
+		{fmt.Sprintf(norm, "mean(-1, keepdim=True)"), []string{"torch.nn.functional.layer_norm", "--inputs", "x: float[B,64], normalized_shape = (64,), weight: float[64], bias: float[64]"}, onekernel.Right},
+		{"def f(x, w, b):\n    return x @ w.t() + b\n", []string{"torch.nn.functional.linear"}, onekernel.Right},
+		{"import torch\ndef f(src, idx):\n    return torch.gather(src, 1, idx)\n", []string{"torch.gather", "--fix", "dim=1"}, onekernel.Right},
+		{"import torch\ndef f(out, a, b):\n    torch.add(a, b, out=out)\n", []string{"torch.add"}, onekernel.Right},
+		{"def f(ids, table):\n    return table[ids]\n", []string{"torch.nn.functional.embedding"}, onekernel.Right},
+	} {
+		r := kernelReport(t, needTorch(t), c.source, append([]string{"k.py::f", "-n", "14", "--dtypes", "float32,float64", "--against"}, c.args...)...)
+		if r.Verdict != c.want {
+			t.Errorf("%s beside %v: %s, %+v", c.source, c.args, r.Verdict, r.Reasons)
+		}
+	}
+}

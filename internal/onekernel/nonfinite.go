@@ -36,7 +36,7 @@ const residue = 0x1p-26
 // it has NaN or the other infinity where the reference's is one times what rounding has left
 // of 0, as (x−m)·w is in a row that is constant; or it has NaN for an infinity of a product of
 // matrices, to which it may add terms of zeros: what pads a block, the state before the first;
-// or where scores are masked before a softmax: those that are NaN or ∞ stay NaN beside a mask of
+// or of attention, where scores are masked before a softmax: those that are NaN or ∞ stay NaN beside a mask of
 // -∞ that is added; or for one of lerp, the reference's or its own, which its documentation says is NaN: x + m·(y−x); or for a mean beside
 // a variance, which Welford's formula has by differences from the mean so far.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
@@ -56,7 +56,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 		free = append(free, o)
 	}
-	masks := uses(r.refSeen.Operators, "aten::_softmax") && uses(r.refSeen.Operators, "aten::masked_fill", "aten::where")
+	masks := uses(r.refSeen.Operators, safe...) || uses(r.refSeen.Operators, "aten::_softmax") && uses(r.refSeen.Operators, "aten::masked_fill", "aten::where")
 	grown := *free[2]
 	undefined := lerps || uses(r.refSeen.Operators, moments...) || s.contracts || s.traced != nil && s.traced.contracts(r.program)
 	for _, d := range r.verdict.Differences {
@@ -128,6 +128,10 @@ func (s *Session) lerps(r *result) bool {
 	one := func(o observed) bool { return uses(o.Operators, "aten::lerp") }
 	return one(r.refSeen) || one(r.seen) || slices.ContainsFunc(s.outcomes, func(r *result) bool { return one(r.seen) })
 }
+
+// safe begin the names of operators that have 0 in a row of which all scores are -∞, where the
+// formula that PyTorch's documentation has for attention is NaN.
+var safe = []string{"aten::scaled_dot_product", "aten::_scaled_dot_product", "aten::_safe_softmax"}
 
 // moments begin the names of operators that have a mean and a variance.
 var moments = []string{"aten::var", "aten::std", "aten::native_batch_norm", "aten::native_layer_norm", "aten::native_group_norm"}

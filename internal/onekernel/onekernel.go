@@ -290,6 +290,9 @@ func (s *Session) open(ctx context.Context) error {
 		}
 		if err == nil {
 			s.pointwise, s.contracts, s.rounds = d.ScalarFunction(), d.Traits.Has(op.Contraction), computing(d)
+			if c.Inputs != nil {
+				c.Inputs.name(d.Called(c.Against).Params)
+			}
 		}
 		if c.Inputs == nil {
 			literal = &Literal{Table: ops.Table(), Def: d, Target: c.Against, Fixed: c.Fixed}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plumb/op"
 	"plumb/program"
 	"plumb/tensor"
 )
@@ -60,6 +61,19 @@ func (s Size) times(by Size) Size {
 		}
 	}
 	return all
+}
+
+// name has arguments given by keyword that an operator has under their names further on: a weight
+// behind a shape that is given by keyword too.
+func (sig *Signature) name(params []op.Param) {
+	place := 0
+	for i := range sig.Args {
+		a := &sig.Args[i]
+		at := slices.IndexFunc(params, func(p op.Param) bool { return p.Name == a.Name })
+		if a.Keyword = a.Keyword || at > place; !a.Keyword {
+			place++
+		}
+	}
 }
 
 func number(n int) Size       { return Size{{Scale: n}} }
