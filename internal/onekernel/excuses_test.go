@@ -470,18 +470,21 @@ func TestFollowsNonFinite(t *testing.T) {
 		at := approached(r.ref.Values[0].Tensor, r.kernel.Values[0].Tensor, vector(1, 1, 1), vector(2, 2, 1), old, vector(1e4, 0.5, 1))
 		grown := near
 		grown.Values = replacedAt(near.Values, old, at)
-		if holds, err := s.within(t.Context(), r, exchanged(r.program, 1e4, true), &near, &grown, unasked); holds != c.holds || c.holds && err != nil {
+		if holds, err := s.within(t.Context(), r, exchanged(r.program, 1e4, true, false), &near, &grown, unasked); holds != c.holds || c.holds && err != nil {
 			t.Errorf("a limit, %s: %v, %v", what, holds, err)
 		}
 	}
 	x := vector(nan, inf, -inf, 2)
 	p := &program.Program{Inputs: []program.Input{{Name: "x", DType: tensor.F32, Shape: []int{4}, Fill: program.Fill{Dist: program.Literal, Data: x}}}}
-	for signed, want := range map[bool][]float64{false: {9, 9, 9, 2}, true: {nan, 9, -9, 2}} {
-		q := exchanged(p, 9, signed)
+	for _, c := range []struct {
+		signed, masks bool
+		want          []float64
+	}{{false, false, []float64{9, 9, 9, 2}}, {true, false, []float64{nan, 9, -9, 2}}, {false, true, []float64{9, 9, 9, 2}}, {true, true, []float64{9 / far[0], 9, -9, 2}}} {
+		q := exchanged(p, 9, c.signed, c.masks)
 		got := q.Inputs[0].Materialize()
-		for i, w := range want {
-			if g := real(got.At(i)); g != w && !(math.IsNaN(g) && math.IsNaN(w)) {
-				t.Errorf("signed %v: element %d becomes %v, want %v", signed, i, g, w)
+		for i, w := range c.want {
+			if g := real(got.At(i)); g != float64(float32(w)) && !(math.IsNaN(g) && math.IsNaN(w)) {
+				t.Errorf("%+v: element %d becomes %v", c, i, g)
 			}
 		}
 	}

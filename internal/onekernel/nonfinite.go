@@ -44,9 +44,11 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 	if r.Regime != NonFinite || s.pointwise && !lerps || r.verdict.Word != verdict.Misaligned || r.verdict.Kind != verdict.Kind(backend.PartValue) {
 		return false, nil
 	}
+	masks := uses(r.refSeen.Operators, safe...) || uses(r.refSeen.Operators, "aten::_softmax") && uses(r.refSeen.Operators, "aten::masked_fill", "aten::where")
+	exchanged := func(by float64, signed bool) *program.Program { return exchanged(job.Program, by, signed, masks) }
 	var free []*backend.Outcome
 	for k, by := range slices.Concat(replaced, far, far) {
-		p := exchanged(job.Program, by, k >= len(replaced))
+		p := exchanged(by, k >= len(replaced))
 		if k >= len(replaced)+len(far) {
 			p = inFloat64(p)
 		}
@@ -56,7 +58,6 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 		free = append(free, o)
 	}
-	masks := uses(r.refSeen.Operators, safe...) || uses(r.refSeen.Operators, "aten::_softmax") && uses(r.refSeen.Operators, "aten::masked_fill", "aten::where")
 	grown := *free[2]
 	undefined := lerps || uses(r.refSeen.Operators, moments...) || s.contracts || s.traced != nil && s.traced.contracts(r.program)
 	for _, d := range r.verdict.Differences {
@@ -80,7 +81,7 @@ func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.
 		}
 		grown.Values = replacedAt(grown.Values, near, approached(want, got, a, b, near, beyond))
 	}
-	return s.within(ctx, r, exchanged(job.Program, far[0], true), free[2], &grown, s.asks)
+	return s.within(ctx, r, exchanged(far[0], true), free[2], &grown, s.asks)
 }
 
 // approached is the result as infinities grow, with the kernel's numbers where the reference
@@ -166,8 +167,9 @@ func follows(want, got, a, b, near, beyond *tensor.Tensor, wide [2]*tensor.Tenso
 }
 
 // exchanged is the forward pass of a program whose inputs have a number in the place of NaN and
-// infinities, or of infinities alone, with their sign.
-func exchanged(p *program.Program, by float64, signed bool) *program.Program {
+// infinities, or of infinities alone, with their sign; where scores are masked, a small number in
+// that of NaN then, on which what is masked does not depend.
+func exchanged(p *program.Program, by float64, signed, masks bool) *program.Program {
 	q := p.Clone()
 	q.Backward = nil
 	for i := range q.Inputs {
@@ -180,7 +182,9 @@ func exchanged(p *program.Program, by float64, signed bool) *program.Program {
 		data := plain.Materialize()
 		for k := range data.Len() {
 			switch v := data.At(k); {
-			case compare.Finite(v), signed && cmplx.IsNaN(v):
+			case compare.Finite(v), signed && !masks && cmplx.IsNaN(v):
+			case signed && cmplx.IsNaN(v):
+				data.Set(k, complex(by/far[0], 0))
 			case signed && real(v) < 0:
 				data.Set(k, complex(-by, 0))
 			default:
