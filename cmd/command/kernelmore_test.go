@@ -340,6 +340,7 @@ func TestParametersAsKernelsHaveThem(t *testing.T) {
 		{"def f(x, w, b):\n    return x @ w.t() + b\n", []string{"torch.nn.functional.linear"}, onekernel.Right},
 		{"import torch\ndef f(src, idx):\n    return torch.gather(src, 1, idx)\n", []string{"torch.gather", "--fix", "dim=1"}, onekernel.Right},
 		{"import torch\ndef f(out, a, b):\n    torch.add(a, b, out=out)\n", []string{"torch.add"}, onekernel.Right},
+		{"import torch\ndef f(a, p, n):\n    d = lambda x, y: (x - y + 1e-6).square().sum(-1).sqrt()\n    return torch.relu(d(a, p) - d(a, n) + 1).mean()\n", []string{"torch.nn.functional.triplet_margin_loss", "--no-nonfinite", "--no-grad"}, onekernel.Right},
 		{"def f(ids, table):\n    return table[ids]\n", []string{"torch.nn.functional.embedding"}, onekernel.Right},
 	} {
 		r := kernelReport(t, needTorch(t), c.source, append([]string{"k.py::f", "-n", "14", "--dtypes", "float32,float64", "--against"}, c.args...)...)

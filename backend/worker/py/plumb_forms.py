@@ -159,8 +159,8 @@ class Kernel:
     owns_results = False  # whether its results are memory that the host gave
 
     def __init__(self, spec, f, extra=None):
-        self.f, self.reference, self.out, self.extra = f, (spec.get("params") or []), (), extra or {}
-        self.tensors, self.fixed = set(spec.get("tensors") or self.reference), set(spec.get("fixed") or ())
+        self.f, self.out, self.extra = f, (), extra or {}
+        self.beside(spec)
         self.parameters = parameters(f)
         if self.parameters is None:  # it has those of the reference
             self.parameters = [{"name": r, "required": False, "keyword": r not in self.tensors, "default": ""} for r in self.reference]
@@ -169,18 +169,31 @@ class Kernel:
         self.destination = first.lower() in OUTPUTS and first not in self.reference and len(required) > spec.get("required", len(required))
         self.names = self.matched()
 
+    def beside(self, spec):
+        """Takes what is told of the reference's parameters."""
+        self.reference = spec.get("params") or []
+        self.tensors, self.fixed = set(spec.get("tensors") or self.reference), set(spec.get("fixed") or ())
+        self.needed = [r for r in self.reference[:spec.get("required") or 0] if r in self.tensors]
+
     def matched(self):
         """Returns for each parameter the reference's that it is, None for one that has to keep its default:
         the one of its name or of what that usually stands for, else, of those without a name that fits and
-        without a fixed value, the next in order."""
-        own = [p["name"] for p in self.parameters][self.destination:]
+        without a fixed value, the next in order. One that has no default is by its name none of the
+        reference's options while a tensor is missing: p may be positive."""
+        own = self.parameters[self.destination:]
         if not self.reference:
-            return own
-        free = [r for r in self.reference if r not in own and r not in self.fixed]
-        names = []
-        for p in self.parameters[self.destination:]:
+            return [p["name"] for p in own]
+        names = self.match(own, self.reference)
+        if any(r not in names and r not in self.fixed for r in self.needed):
+            names = self.match(own, [r for r in self.reference if r in self.needed])
+        return names
+
+    def match(self, own, by_name):
+        there = [p["name"] for p in own if p["name"] in by_name or not p["required"]]
+        free, names = [r for r in self.reference if r not in there and r not in self.fixed], []
+        for p in own:
             usual = USUAL.get(p["name"].lower())
-            if p["name"] in self.reference:
+            if p["name"] in self.reference and p["name"] in there:
                 names.append(p["name"])
             elif usual in free and not p["keyword"]:
                 free.remove(usual)
@@ -376,8 +389,8 @@ class Library(Kernel):
         for d in self.declared:
             for axis, size in enumerate(d["shape"].split(",") if d["const"] and d["shape"] else ()):
                 self.sizes.setdefault(size.strip(), (d["name"], axis))
-        self.reference, self.out, self.extra, self.destination = spec.get("params") or [], (), {}, True
-        self.tensors, self.fixed = set(spec.get("tensors") or self.reference), set(spec.get("fixed") or ())
+        self.out, self.extra, self.destination = (), {}, True
+        self.beside(spec)
         own = [d["name"] for d in self.declared if d["pointer"] and d["const"] or not d["pointer"] and not d["value"] and d["name"] not in self.sizes]
         self.parameters = [{"name": n, "required": True, "keyword": False, "default": ""} for n in ["out", *own]]
         self.names = self.matched()
