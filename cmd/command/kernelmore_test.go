@@ -309,7 +309,7 @@ func TestProblemsWithoutNames(t *testing.T) {
 		want            onekernel.Word
 	}{
 		{"def get_inputs():\n    torch.manual_seed(42)\n    return [torch.randn(64, 128)]\ndef get_init_inputs():\n    return [128, 256]\n", whole, onekernel.Right},
-		{"def get_inputs():\n    return [torch.randn(64, 128)]\ndef get_init_inputs():\n    return [128, 256]\n", rows, onekernel.Wrong},
+		{"device = torch.device('cpu')\nSEED = 7\ndef get_inputs():\n    return [torch.randn(64, 128, device=device)]\ndef get_init_inputs():\n    return [128, 256]\n", rows, onekernel.Wrong},
 		{"def get_inputs():\n    return [torch.ones(1, 1)]\ndef get_init_inputs():\n    return [1, 1]\n", whole, onekernel.Right},
 	} {
 		problem := filepath.Join(dir, "problem.py")

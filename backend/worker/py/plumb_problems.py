@@ -59,9 +59,16 @@ def makers(tree):
 
 
 def unnamed(tree):
-    """Tells whether a file makes its inputs and its model of nothing that it names."""
-    given = {t.id for node in tree.body if isinstance(node, ast.Assign) for t in ast.walk(node) if isinstance(t, ast.Name)}
-    return not any(isinstance(n, ast.Name) and n.id in given for f in makers(tree) for n in ast.walk(f))
+    """Tells whether a file makes its inputs and its model of no number that it names, nor of what follows from one."""
+    given = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and (named(node) or uses(node.value, given)):
+            given.update(t.id for target in node.targets for t in ast.walk(target) if isinstance(t, ast.Name))
+    return not any(uses(f, given) for f in makers(tree))
+
+
+def uses(node, names):
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
 
 
 def hoist(tree):

@@ -15,7 +15,7 @@ class Model(torch.nn.Module):
 
 for model in (Model(), torch.nn.LSTM(2, 3, 2)):
     of = object.__new__(Problem)
-    of.model, of.inputs, of.held = model, 1, [n for n, _ in model.named_parameters()]
+    of.model, of.given, of.held = model, {"tuple": [0]}, [n for n, _ in model.named_parameters()]
     x = torch.rand(4, 1, 2)
     weights = [torch.zeros_like(w, requires_grad=True) for w in model.parameters()]
     y = of.launch((), [x, *weights], {})

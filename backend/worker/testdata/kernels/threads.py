@@ -100,7 +100,7 @@ plumb_threads.clock = lambda: now[0]
 calls = []
 threads.of(ticking)(x)
 assert len(calls) == WAKING + 1, len(calls)
-plumb_threads.LONGEST, plumb_threads.ALL, calls = 100.0, 100.0, []
+plumb_threads.LONGEST, plumb_threads.ALL, calls = float(MOST), float(MOST), []
 threads.of(ticking)(x)
 assert len(calls) == MOST + 1, len(calls)
 plumb_threads.ALL, calls = ALL, []
