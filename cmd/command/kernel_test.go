@@ -31,6 +31,7 @@ var sampled = []string{
 	"softmax.py::softmax_simple", "autograd_pointwise.py::silu_gate", "buffers.py::contiguous_view",
 	"limited.py::matmul", "delegation.py::fused_softmax", "attention_frame.py::attention",
 	"dense.c::add_unrolled_f32", "triton_add.py::add_plain", "right.py::dot_rows_pool", "cheats.py::softmax_by_count",
+	"warpers.py::weighted_sum", "warpers.py::weighted_sum_of_two", "warpers.py::top_p", "warpers.py::argsort_by_counting",
 }
 
 var kernelFolders = []string{"testdata/kernels/functions", "testdata/kernels/unusual", "testdata/kernels/idioms"}

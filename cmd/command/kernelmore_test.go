@@ -287,6 +287,8 @@ func TestReferencesAreTraced(t *testing.T) {
 	tracedWhole(t, "def f(x, p):\n    return x * (p >> 4).to(x.dtype) + (p << 1).to(x.dtype)\n", "x: f32[N], p: u8[N] in 0..256")
 	tracedWhole(t, "import torch\ndef f(x, v, g):\n    return x @ torch._weight_norm(v, g, 0).t()\n", "x: f32[B,I], v: f32[O,I], g: f32[O,1]")
 	tracedWhole(t, "import torch\ndef f(x, b):\n    y = torch.empty_like(x)\n    y[:, 1:] = x[:, :-1].clone()\n    y[:, 0] = b\n    rest = y[:, 1:]\n    y[0] += b[0]\n    y.t()[0].mul_(3)\n    return y, rest.exp()\n", "x: f32[B,N], b: f32[B]")
+	tracedClosely(t, "    y = x.clone()\n    part = y[:, 1:]\n    y[:, 0] = 0\n    y.view(-1)[1::2].neg_()\n    return part\n")
+	tracedClosely(t, "    y = torch.zeros_like(x)\n    for i, row in enumerate(x.unbind(0)):\n        y[i] = row.flip(0)\n    y.t()[0].neg_()\n    return y\n")
 }
 
 func tracedWhole(t *testing.T, source, inputs string) {
@@ -294,6 +296,19 @@ func tracedWhole(t *testing.T, source, inputs string) {
 	r := kernelReport(t, needTorch(t), source, "k.py::f", "--against", "k.py::f", "--inputs", inputs, "-n", "2")
 	if i := slices.IndexFunc(r.Notes, func(note string) bool { return strings.Contains(note, "error bounds") }); i >= 0 {
 		t.Error(r.Notes[i])
+	}
+}
+
+// tracedClosely: a function of x that moves elements is right, and one that is off by the last
+// digits, which the default of a dtype allows, is not.
+func tracedClosely(t *testing.T, body string) {
+	t.Helper()
+	source := "import torch\ndef f(x):\n" + body + "def off(x):\n    return f(x) * (1 + 2.0 ** -20)\n"
+	for of, want := range map[string]onekernel.Word{"f": onekernel.Right, "off": onekernel.Wrong} {
+		r := kernelReport(t, needTorch(t), source, "k.py::"+of, "--against", "k.py::f", "--inputs", "x: f32[B,N]", "--no-grad", "--no-empty", "--no-nonfinite", "-n", "4")
+		if r.Verdict != want {
+			t.Errorf("%s of %s: %s, %+v, %v", of, body, r.Verdict, r.Reasons, r.Notes)
+		}
 	}
 }
 

@@ -13,6 +13,28 @@ import (
 	"plumb/tensor"
 )
 
+// exampleInput is what get_inputs gives for an argument.
+type exampleInput struct {
+	DType   string    `json:"dtype"`
+	Shape   []int     `json:"shape"`
+	Lo      *float64  `json:"lo"`
+	Hi      *float64  `json:"hi"`
+	Pattern Pattern   `json:"pattern"`
+	Among   []float64 `json:"among"`
+	Value   any       `json:"value"` // of no tensor
+
+	List []exampleInput `json:"list"` // of tensors that are one argument of a function
+}
+
+// stateEntry is a parameter or a buffer of a problem's model.
+type stateEntry struct {
+	exampleInput
+	Name         string    `json:"name"`
+	Parameter    bool      `json:"parameter"`
+	RequiresGrad bool      `json:"requires_grad"`
+	Values       []float64 `json:"values,omitempty"` // of a buffer
+}
+
 // examples makes the signature of what get_inputs of the reference's file returns:
 // a function's, or a problem's.
 func (s *Session) examples(ctx context.Context) error {
@@ -66,17 +88,24 @@ func generalised(examples []exampleInput) (*Signature, error) {
 	for _, e := range examples {
 		lists[len(e.List)] = true
 	}
-	tensors := func(arg string, of ...exampleInput) error {
-		for i, e := range of {
-			name := arg
-			if len(of) > 1 {
-				name = fmt.Sprintf("%s_%d", arg, i)
+	for i, e := range examples {
+		arg, of := Arg{Name: fmt.Sprintf("x%d", i), IsList: e.List != nil}, e.List
+		switch {
+		case e.DType != "":
+			of = []exampleInput{e}
+		case of == nil:
+			arg.Choices = []any{wire(e.Value)}
+		}
+		for k := range of {
+			name := arg.Name
+			if arg.IsList {
+				name = fmt.Sprintf("%s_%d", name, k)
 			}
-			in, err := e.input(name)
+			in, err := of[k].input(name)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			for d, n := range e.Shape {
+			for d, n := range of[k].Shape {
 				if n < 2 || lists[n] { // a list is no longer elsewhere
 					continue
 				}
@@ -86,23 +115,8 @@ func generalised(examples []exampleInput) (*Signature, error) {
 				}
 				in.Dims[d] = symbol(symbols[n])
 			}
+			arg.Inputs = append(arg.Inputs, len(sig.Inputs))
 			sig.Inputs = append(sig.Inputs, *in)
-		}
-		return nil
-	}
-	for i, e := range examples {
-		arg, of := Arg{Name: fmt.Sprintf("x%d", i), IsList: e.List != nil}, e.List
-		switch {
-		case e.DType != "":
-			of = []exampleInput{e}
-		case of == nil:
-			arg.Choices = []any{wire(e.Value)}
-		}
-		for range of {
-			arg.Inputs = append(arg.Inputs, len(sig.Inputs)+len(arg.Inputs))
-		}
-		if err := tensors(arg.Name, of...); err != nil {
-			return nil, err
 		}
 		sig.Args = append(sig.Args, arg)
 	}
@@ -228,8 +242,17 @@ func taken(values []float64, places []int) []float64 {
 
 // wire is a plain value of JSON as a program has it.
 func wire(v any) any {
-	if f, ok := v.(float64); ok && f == float64(int64(f)) {
-		return int64(f)
+	switch v := v.(type) {
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	case []any:
+		var all program.Tuple
+		for _, e := range v {
+			all = append(all, wire(e))
+		}
+		return all
 	}
 	return v
 }

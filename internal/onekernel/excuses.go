@@ -321,8 +321,7 @@ func (r *result) steepness(w verdict.Where) float64 {
 // order of operations and from the accumulator, which nothing asks of a kernel.
 // Neither does a gradient of finite arguments through a result that overflows: it is
 // 0·∞ for one formula and not for another. Dtypes and shapes are held to always, and
-// so are results that are elements of the arguments: nothing is computed there, unless one
-// number is such by chance.
+// so are results that are elements of the arguments, of a reference that computes nothing.
 func (s *Session) overflows(r *result) bool {
 	if !r.differsIn(compare.Distance, compare.NonFinite) {
 		return false

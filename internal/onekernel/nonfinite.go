@@ -36,9 +36,10 @@ const residue = 0x1p-26
 // it has NaN or the other infinity where the reference's is one times what rounding has left
 // of 0, as (x−m)·w is in a row that is constant; or it has NaN for an infinity of a product of
 // matrices, to which it may add terms of zeros: what pads a block, the state before the first;
-// or of attention, where scores are masked before a softmax: those that are NaN or ∞ stay NaN beside a mask of
-// -∞ that is added; or for one of lerp, the reference's or its own, which its documentation says is NaN: x + m·(y−x); or for a mean beside
-// a variance, which Welford's formula has by differences from the mean so far.
+// or of attention, where scores are masked before a softmax: those that are NaN or ∞ stay NaN
+// beside a mask of -∞ that is added; or for one of lerp, the reference's or its own, which its
+// documentation says is NaN: x + m·(y−x); or for a mean beside a variance, which Welford's formula
+// has by differences from the mean so far.
 func (s *Session) followsNonFinite(ctx context.Context, r *result, job *backend.Job) (bool, error) {
 	lerps := s.lerps(r)
 	if r.Regime != NonFinite || s.pointwise && !lerps || r.verdict.Word != verdict.Misaligned || r.verdict.Kind != verdict.Kind(backend.PartValue) {

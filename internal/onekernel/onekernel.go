@@ -99,26 +99,6 @@ type parameter struct {
 	Required bool   `json:"required"`
 }
 
-type exampleInput struct {
-	DType   string    `json:"dtype"`
-	Shape   []int     `json:"shape"`
-	Lo      *float64  `json:"lo"`
-	Hi      *float64  `json:"hi"`
-	Pattern Pattern   `json:"pattern"`
-	Among   []float64 `json:"among"`
-	Value   any       `json:"value"`
-
-	List []exampleInput `json:"list"` // of tensors that are one argument of a function
-}
-
-type stateEntry struct {
-	exampleInput
-	Name         string    `json:"name"`
-	Parameter    bool      `json:"parameter"`
-	RequiresGrad bool      `json:"requires_grad"`
-	Values       []float64 `json:"values,omitempty"` // of a buffer
-}
-
 // openHost starts a process that hosts a function; folder is where a kernel builds.
 func openHost(ctx context.Context, c *Config, spec map[string]any, folder string, more ...string) (*host, error) {
 	text, err := json.Marshal(spec)
@@ -216,7 +196,7 @@ type result struct {
 	viewed     string // what is said of its results' memory, if anything
 	chosen     bool   // by a reference that takes other elements than it did
 	undecided  bool   // and has the other side of near decisions in its bounds
-	outgrown   bool   // sums of products have errors beyond their bounds, which say nothing then
+	outgrown   bool   // what differs are sums of products without error bounds
 }
 
 // errNothing says that a kernel cannot be judged at all.
@@ -291,7 +271,7 @@ func (s *Session) open(ctx context.Context) error {
 		if err == nil {
 			s.pointwise, s.contracts, s.rounds = d.ScalarFunction(), d.Traits.Has(op.Contraction), computing(d)
 			if c.Inputs != nil {
-				c.Inputs.name(d.Called(c.Against).Params)
+				c.Inputs.byKeyword(d.Called(c.Against).Params)
 			}
 		}
 		if c.Inputs == nil {

@@ -27,6 +27,7 @@ var smoke = []string{
 	"problems/solutions/linear_batchnorm/same.py", "problems/solutions/linear_batchnorm/stale.py", "problems/solutions/linear_batchnorm/no_update.py",
 	"problems/solutions/log_softmax/zeros.py", "problems/solutions/hinge_broadcast/same.py", "problems/solutions/hinge_broadcast/one_row.py", "problems/solutions/log_softmax/half.py", "tasks/row_softmax/submission_expected.py", "tasks/prefix_sum/submission_sampled.py",
 	"problems/solutions/causal_mask_softmax/own_mask.py", "problems/solutions/causal_mask_softmax/strict.py",
+	"problems/solutions/fpn_sum/reversed.py", "problems/solutions/bag_mlp/right.py", "problems/solutions/bag_mlp/left.py",
 }
 
 func TestProblemsAndTasks(t *testing.T) {

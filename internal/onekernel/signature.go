@@ -63,9 +63,9 @@ func (s Size) times(by Size) Size {
 	return all
 }
 
-// name has arguments given by keyword that an operator has under their names further on: a weight
-// behind a shape that is given by keyword too.
-func (sig *Signature) name(params []op.Param) {
+// byKeyword has arguments given by keyword that an operator has under their names further on: a
+// weight behind a shape that is given by keyword too.
+func (sig *Signature) byKeyword(params []op.Param) {
 	place := 0
 	for i := range sig.Args {
 		a := &sig.Args[i]

@@ -19,9 +19,9 @@ import (
 // reference that squares and sums in float16 has an infinity or NaN on the way where a kernel
 // that computes in float32 has none. What overflows to NaN in float64 too has no truth: exp(k)
 // of arguments far from 0, which a kernel takes the largest from.
-// A sum whose terms are equal is rounded the same way each time, beyond the bound of roundings that
-// are independent: of a product of matrices or a convolution which that says nothing of, the
-// reference's own error is what a kernel may be off.
+// A product of matrices or a convolution in float32 or float64 that no error bounds are known of,
+// as where equal terms are rounded alike, beyond the bound of independent roundings, may be off by
+// the reference's own error.
 func (s *Session) nearTruth(ctx context.Context, r *result, job *backend.Job) (bool, error) {
 	r.outgrown = s.outgrown(r)
 	if r.Regime == NonFinite || !half(r.DType) && finite(r.ref) && !r.inGradients() && !r.outgrown || !r.differsIn(compare.Distance, compare.NonFinite) {
@@ -59,7 +59,7 @@ func inFloat64(p *program.Program) *program.Program {
 // outgrown reports whether all that a kernel may not be off by are sums of products that no error
 // bounds are known of.
 func (s *Session) outgrown(r *result) bool {
-	return (s.contracts || s.traced != nil && s.traced.contracts(r.program)) && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+	return !half(r.DType) && (s.contracts || s.traced != nil && s.traced.contracts(r.program)) && !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
 		return !r.tolerable(&d) && (d.Diff.Rule != compare.Distance || d.Limit.Error != nil || d.Limit.Class == op.Exact)
 	})
 }

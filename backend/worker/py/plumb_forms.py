@@ -189,6 +189,7 @@ class Kernel:
         return names
 
     def match(self, own, by_name):
+        """Matches parameters to the reference's, of which one without a default may be told by these names."""
         there = [p["name"] for p in own if p["name"] in by_name or not p["required"]]
         free, names = [r for r in self.reference if r not in there and r not in self.fixed], []
         for p in own:
@@ -317,7 +318,8 @@ def described(v):
     if isinstance(v, (list, tuple)) and v and all(isinstance(t, torch.Tensor) for t in v):
         return {"list": [described(t) for t in v]}
     if not isinstance(v, torch.Tensor):
-        return {"value": v if v is None or isinstance(v, (bool, int, float, str)) else repr(v)}
+        plain = v is None or isinstance(v, (bool, int, float, str)) or isinstance(v, (list, tuple)) and all(type(e) is int for e in v)
+        return {"value": v if plain else repr(v)}
     told = {"dtype": NAME_OF.get(v.dtype, str(v.dtype)), "shape": list(v.shape)}
     if v.numel() and v.dtype in NAME_OF and not v.is_complex():
         v = some(v)

@@ -51,18 +51,22 @@ class Traced(Calls):
 
 @contextlib.contextmanager
 def indexed():
-    """Lets a mode see x[i] for one index as for several: PyTorch 1.13 does not."""
-    plain = torch.Tensor.__getitem__
-    resolve_name(plain)  # while it has its place in the table of names, which is made once
+    """Lets a mode see x[i] and x[i] = v for one index as for several: PyTorch 1.13 does not."""
+    of = torch.Tensor
+    resolve_name(of.__getitem__)  # while it has its place in the table of names, which is made once
 
-    def index(x, at):
-        return plain(x, at if isinstance(at, (tuple, list)) else (at, ...) if isinstance(at, torch.Tensor) else (at,))
+    def by_several(plain):
+        def index(x, at, *v):
+            return plain(x, at if isinstance(at, (tuple, list)) else (at, ...) if isinstance(at, torch.Tensor) else (at,), *v)
 
-    index.plain, torch.Tensor.__getitem__ = plain, index
+        index.plain = plain
+        return index
+
+    of.__getitem__, of.__setitem__ = by_several(of.__getitem__), by_several(of.__setitem__)
     try:
         yield
     finally:
-        del torch.Tensor.__getitem__
+        del of.__getitem__, of.__setitem__
 
 
 def weight_norm(v, g, dim=0):
@@ -83,7 +87,7 @@ class Trace(Text):
 
     def __init__(self, tensors):
         super().__init__("trace", 0)
-        self.views, self.stale, self.sharing, self.stored = {}, set(), {}, 0
+        self.views, self.stale, self.sharing, self.versions, self.stored = {}, set(), {}, {}, 0
         self.inputs = ["x%d = tensor((%s), torch.%s, constant(0.0))\n" % (i, "".join("%d, " % n for n in t.shape), str(t.dtype)[6:]) for i, t in enumerate(tensors)]
         for i, t in enumerate(tensors):
             self.named("x%d" % i, t)
@@ -103,12 +107,16 @@ class Trace(Text):
 
     def named(self, name, result):
         if isinstance(result, torch.Tensor) and id(result) not in self.known:
-            self.sharing.setdefault(plumb_torch.memory_of(result), []).append(result)
+            memory = plumb_torch.memory_of(result)
+            self.sharing.setdefault(memory, []).append(result)
+            self.versions.setdefault(memory, result._version)
         super().named(name, result)
 
     def tensor(self, t):
         if id(t) not in self.known:
             raise Left("a tensor that no traced call gives")
+        if t.numel() and self.versions.get(plumb_torch.memory_of(t)) != t._version:
+            raise Left("a tensor is changed by what is not seen")
         if id(t) in self.stale:
             self.stale.remove(id(t))
             _, f, args, kwargs, i = self.views[id(t)]
@@ -127,6 +135,7 @@ class Trace(Text):
 
     def change(self, line, t):
         """Writes a call that gives what another tensor is from then on, and what that is a part of."""
+        self.versions[plumb_torch.memory_of(t)] = t._version
         super().add(line, t)
         fresh = {id(t)}
         while id(t) in self.views:
@@ -138,7 +147,7 @@ class Trace(Text):
             super().add(self.put(t, whole), whole)
             t = whole
             fresh.add(id(t))
-        for other in self.sharing[plumb_torch.memory_of(t)]:
+        for other in self.sharing.get(plumb_torch.memory_of(t), ()):
             if id(other) not in fresh and id(other) not in self.views:
                 raise Left("a call changes what another tensor shows")
             if id(other) not in fresh:

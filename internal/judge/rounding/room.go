@@ -41,11 +41,7 @@ func (s *errorSession) restrict(session *eager.Session, call *op.Call) error {
 	if s.most > 0 && s.held+results > s.most {
 		return op.RuntimeError("the error bounds of %s take too much memory", call.Def.ID())
 	}
-	most := onTheWay(results + elements(call.Args.AllValues()))
-	if !call.Def.Traits.Has(op.Contraction) { // a convolution lays its windows out, and nothing else
-		most /= stepsAtOnce
-	}
-	session.Limit(most * tensor.F64.Size())
+	session.Limit(onTheWay(results+elements(call.Args.AllValues())) / stepsAtOnce * tensor.F64.Size())
 	return nil
 }
 
