@@ -305,6 +305,7 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 			break
 		}
 	}
+	offsets := sig.offsets()
 	for k, name := range symbols {
 		n := int(src.Int(least, 6))
 		switch {
@@ -336,6 +337,9 @@ func (m *maker) build(src *choice.Source, dt tensor.DType, s step, i, try int) (
 			n = 8
 		}
 		c.Sizes[name] = m.within(src, name, m.bounded(name, m.promised(src, sig, name, s, k == focus, n)))
+		if slices.Contains(offsets, name) {
+			c.Sizes[name] = max(c.Sizes[name], 1)
+		}
 	}
 	m.thin(c.Sizes)
 	m.foresee(sig, c.Sizes)

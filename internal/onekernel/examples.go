@@ -62,6 +62,9 @@ func (s *Session) examples(ctx context.Context) error {
 		return err
 	}
 	s.maker.signature = sig.fixed
+	if dtypes := sig.floats(); s.maker.promises.DTypes == nil {
+		s.maker.promises.DTypes = dtypes
+	}
 	return nil
 }
 
@@ -120,7 +123,31 @@ func generalised(examples []exampleInput) (*Signature, error) {
 		}
 		sig.Args = append(sig.Args, arg)
 	}
+	for i := range sig.Inputs {
+		sig.Inputs[i].point(symbols)
+	}
 	return sig, nil
+}
+
+// point has whole numbers of an example follow the size that they point into: that below which all
+// of them are, the smallest of those that are not twice as large; that at which offsets in order end.
+func (in *Input) point(symbols map[int]string) {
+	if in.DType != tensor.I64 && in.DType != tensor.I32 || !in.Bounded || in.Lo < 0 {
+		return
+	}
+	most := int(in.Hi) - 1
+	if in.ordered() && in.Lo == 0 && symbols[most] != "" {
+		to := append(symbol(symbols[most]), number(1)...)
+		in.Below = &to
+		return
+	}
+	for n := most + 1; n <= 2*most; n++ {
+		if symbols[n] != "" {
+			to := symbol(symbols[n])
+			in.Lo, in.Below = 0, &to
+			return
+		}
+	}
 }
 
 func (sig *Signature) add(in Input) {
@@ -138,9 +165,7 @@ func (e *exampleInput) input(name string) (*Input, error) {
 	for i, n := range e.Shape {
 		in.Dims[i] = number(n)
 	}
-	if dt.IsFloat() {
-		in.DType = tensor.Invalid
-	} else if e.Lo != nil {
+	if !dt.IsFloat() && e.Lo != nil {
 		in.Lo, in.Hi, in.Bounded = *e.Lo, *e.Hi+1, true
 	}
 	return in, nil
@@ -194,6 +219,9 @@ func (p Pattern) fill(in *program.Input) program.Fill {
 	}
 	return program.Fill{Dist: program.Literal, Data: data}
 }
+
+// ordered reports rows of whole numbers in order: offsets, of which there is at least one.
+func (in *Input) ordered() bool { return in.Pattern == Ascending || in.Pattern == Rising }
 
 func (p Pattern) ofRows() bool {
 	return slices.Contains([]Pattern{Ascending, Rising, Permutation, Distinct}, p)

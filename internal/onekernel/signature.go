@@ -194,7 +194,6 @@ var shortDTypes = map[string]tensor.DType{
 // are returned too; "float" stands for any.
 func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 	sig := &Signature{}
-	var floats []tensor.DType
 	for i, field := range topLevel(text) {
 		field = strings.TrimSpace(field)
 		if field == "" {
@@ -204,12 +203,6 @@ func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 			in, err := parseInput(m)
 			if err != nil {
 				return nil, nil, fmt.Errorf("argument %d, %q: %w", i+1, field, err)
-			}
-			if in.DType.IsFloat() {
-				if !slices.Contains(floats, in.DType) {
-					floats = append(floats, in.DType)
-				}
-				in.DType = tensor.Invalid
 			}
 			sig.Args = append(sig.Args, Arg{Name: in.Name, Inputs: []int{len(sig.Inputs)}})
 			sig.Inputs = append(sig.Inputs, *in)
@@ -228,17 +221,36 @@ func ParseSignature(text string) (*Signature, []tensor.DType, error) {
 	if len(sig.Inputs) == 0 {
 		return nil, nil, fmt.Errorf("%q has no tensor: want one such as x: f32[B,S,H]", text)
 	}
-	if len(floats) > 1 { // each has its own then
-		i := 0
-		for _, field := range topLevel(text) {
-			if m := tensorParam.FindStringSubmatch(strings.TrimSpace(field)); m != nil {
-				sig.Inputs[i].DType = shortDTypes[m[2]]
-				i++
-			}
+	return sig, sig.floats(), nil
+}
+
+// offsets are the sizes of rows of whole numbers in order.
+func (sig *Signature) offsets() (all []string) {
+	for i := range sig.Inputs {
+		if in := &sig.Inputs[i]; in.ordered() && len(in.Dims) > 0 {
+			all = append(all, in.Dims[len(in.Dims)-1].symbols()...)
 		}
-		floats = nil
 	}
-	return sig, floats, nil
+	return all
+}
+
+// floats is the dtype of all float tensors, which is that of the case then; none where each has
+// its own.
+func (sig *Signature) floats() (all []tensor.DType) {
+	for _, in := range sig.Inputs {
+		if in.DType.IsFloat() && !slices.Contains(all, in.DType) {
+			all = append(all, in.DType)
+		}
+	}
+	if len(all) != 1 {
+		return nil
+	}
+	for i := range sig.Inputs {
+		if in := &sig.Inputs[i]; in.DType.IsFloat() {
+			in.DType = tensor.Invalid
+		}
+	}
+	return all
 }
 
 var (
