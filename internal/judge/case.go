@@ -39,7 +39,7 @@ type Choice = rounding.Choice
 
 // Choosing returns the case of a reference that takes elements by their order where choose
 // says, as computed in float64; nil where that cannot be told. An integer by which a decision
-// that is near may differ is the candidate's.
+// that is near may differ is the candidate's, and so is an infinity.
 func (j *Judge) Choosing(job *backend.Job, ref, cand *backend.Outcome, choose func(*Choice)) *Case {
 	if j.rounding == nil || !j.fits(need(ref)) {
 		return nil
@@ -57,7 +57,7 @@ func (j *Judge) Choosing(job *backend.Job, ref, cand *backend.Outcome, choose fu
 			return t
 		}
 		value := exact.Value.Convert(t.DType())
-		if at.Part == backend.PartValue && !t.DType().IsDifferentiable() && exact.Error != nil {
+		if at.Part == backend.PartValue && exact.Error != nil && (near || !t.DType().IsDifferentiable()) {
 			exact.Adopt(value, verdict.At(cand, verdict.Where{Part: at.Part, Call: at.Call, Path: path}), rounding.Near)
 		}
 		return value

@@ -2,6 +2,7 @@ package onekernel
 
 import (
 	"cmp"
+	"math"
 	"testing"
 
 	"plumb/backend"
@@ -11,13 +12,15 @@ import (
 
 // TestNearDecisions: what a comparison or a jump decides from computed numbers may come out the
 // other way within their rounding errors, and so may what follows; nothing
-// further, and no decision on numbers that are exact.
+// further, and no decision on numbers that are exact. Nor is what vanishes as an exponential does known
+// better than its formula has it.
 func TestNearDecisions(t *testing.T) {
 	one := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...)} }
 	whole := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...).Convert(tensor.I8)} }
 	yes := func(v ...float64) []*tensor.Tensor { return []*tensor.Tensor{vector(v...).Convert(tensor.Bool)} }
-	x := []float64{1.5 + 0x1p-23, 1, 2}
+	x, inf := []float64{1.5 + 0x1p-23, 1, 2}, math.Inf(-1)
 	const third = "d = torch.div(x0, 3.0)\n"
+	const vanishing = "s = torch.nn.functional.softplus(x0)\nw = torch.unsqueeze(s, 0)\ny = torch.sum(w, 0)\n"
 	const byte8 = third + "r = torch.round(d)\nc = torch.clamp(r, -128, 127)\nq = c.to(dtype=torch.int8)\n"
 	for _, c := range []struct {
 		what, calls, result string
@@ -37,6 +40,12 @@ func TestNearDecisions(t *testing.T) {
 		{"a comparison that is far", third + "y = torch.gt(d, 0.5)\n", "y", yes(1, 0, 1), yes(1, 1, 1), true, 0},
 		{"what a comparison selects", third + "m = torch.gt(d, 0.5)\nn = torch.logical_not(m)\ny = torch.where(n, x1, d)\n", "y", one(0.5, 20, 2./3), one(10, 20, 2./3), false, 0},
 		{"further than either", third + "m = torch.gt(d, 0.5)\nn = torch.logical_not(m)\ny = torch.where(n, x1, d)\n", "y", one(0.5, 20, 2./3), one(-10, 20, 2./3), true, 0},
+		{"filled by the other decision", third + "m = torch.gt(d, 0.5)\ny = torch.masked_fill(x1, m, float('-inf'))\n", "y", one(inf, 20, inf), one(10, 20, inf), false, 0},
+		{"left by the other decision", third + "m = torch.gt(d, 0.5)\nn = torch.logical_not(m)\ny = torch.masked_fill(x1, n, float('-inf'))\n", "y", one(10, inf, 30), one(inf, inf, 30), false, 0},
+		{"filled where a decision is far", third + "m = torch.gt(d, 0.5)\ny = torch.masked_fill(x1, m, float('-inf'))\n", "y", one(inf, 20, inf), one(inf, inf, inf), true, 0},
+		{"left where a decision is far", third + "m = torch.gt(d, 0.5)\ny = torch.masked_fill(x1, m, float('-inf'))\n", "y", one(inf, 20, inf), one(inf, 20, 30), true, 0},
+		{"softplus as log(1 + exp(x)), multiplied", vanishing, "y", one(4.13994e-8, 1.3132616, 2.126928), one(0, 1.3132616, 2.126928), false, -17},
+		{"softplus that is off by more", vanishing, "y", one(4.13994e-8, 1.3132616, 2.126928), one(1e-5, 1.3132616, 2.126928), true, -17},
 		{"an argument compared", "m = torch.gt(x0, 1.5)\ny = torch.where(m, x1, x0)\n", "y", one(1.5, 1, 30), one(10, 1, 30), true, 0},
 		{"a half that is exact, up", third + "y = torch.round(d)\n", "y", one(0, 0, 1), one(1, 0, 1), true, 1.5},
 		{"what equals a threshold", third + "y = torch.gt(d, 0.5)\n", "y", yes(0, 0, 1), yes(1, 0, 1), true, 1.5},

@@ -39,13 +39,13 @@ type Bound struct {
 }
 
 // Adopt puts elements of got in the places of those that are no further from them than so many
-// times the error.
+// times the error; of floats, which have a limit beside, only infinities.
 func (b *Bound) Adopt(into, got *tensor.Tensor, times float64) {
 	if got == nil || got.DType() != into.DType() || !slices.Equal(got.Shape(), into.Shape()) {
 		return
 	}
 	for i := range into.Len() {
-		if v := got.At(i); cmplx.Abs(v-into.At(i)) <= times*b.Unit*b.Error.Float(i)*(1+0x1p-20) {
+		if v := got.At(i); (cmplx.IsInf(v) || !into.DType().IsDifferentiable()) && cmplx.Abs(v-into.At(i)) <= times*b.Unit*b.Error.Float(i)*(1+0x1p-20) {
 			into.Set(i, v)
 		}
 	}

@@ -3,6 +3,7 @@ package rounding
 import (
 	"math"
 	"math/cmplx"
+	"slices"
 
 	"plumb/internal/eager"
 	"plumb/op"
@@ -42,11 +43,28 @@ func (c *applied) elementwise() []*state {
 			}
 		}
 	}
+	least := c.leastTerm()
 	for i, size := range sizes {
+		if size < least {
+			size, c.near = least, true
+		}
 		e[i] += c.rounded(k, size, e[i])
 	}
 	c.edges(e, y)
 	return []*state{{err: err}}
+}
+
+// vanishing are functions that vanish as an exponential does, by a formula whose terms are near 1:
+// log(1 + exp(x)), (1 + tanh(x/2))/2.
+var vanishing = []string{"softplus", "logsigmoid", "sigmoid"}
+
+// leastTerm is how large a number that the results are computed of is at least, where somebody asks
+// whether another formula explains what a kernel has; else 0.
+func (c *applied) leastTerm() float64 {
+	if c.asks() && slices.Contains(vanishing, c.call.Def.ID()) {
+		return 1
+	}
+	return 0
 }
 
 // edges makes the errors of those results infinite that the errors of the operands take out

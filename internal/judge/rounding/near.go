@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"plumb/internal/judge/compare"
 	"plumb/op"
 	"plumb/tensor"
 )
@@ -161,14 +162,15 @@ func (c *applied) has(v complex128) bool {
 	return m == math.Trunc(m)
 }
 
-// moving adds to what is known of a result how far it moves with its operands, where it may.
+// moving adds to what is known of a result how far it moves with its operands, where it may. What
+// is infinite by a decision, as what a mask fills, is the number of the other one, and as far off.
 func (c *applied) moving(st *state, may func(i int) bool) []*state {
 	y := tensorOf(c.out[0])
 	total := tensor.New(tensor.F64, y.Shape()...)
 	if st.err != nil {
 		total = st.err.Clone().Contiguous()
 	}
-	off := make([]float64, y.Len())
+	off, finite := make([]float64, y.Len()), map[int]complex128{}
 	for _, sign := range []float64{-1, 1} {
 		moved, err := c.with(func(v op.Value) *tensor.Tensor { return c.nudged(tensorOf(v), c.of(v).err, sign) })
 		if err != nil || !slices.Equal(moved.Shape(), y.Shape()) {
@@ -177,6 +179,9 @@ func (c *applied) moving(st *state, may func(i int) bool) []*state {
 		for i := range off {
 			if v, w := y.At(i), moved.At(i); v != w && !(cmplx.IsNaN(v) && cmplx.IsNaN(w)) {
 				off[i] = max(off[i], cmplx.Abs(v-w))
+				if !compare.Finite(v) && compare.Finite(w) {
+					finite[i] = w
+				}
 			}
 		}
 	}
@@ -187,6 +192,9 @@ func (c *applied) moving(st *state, may func(i int) bool) []*state {
 			}
 			total.Set(i, total.At(i)+complex(by/(Near*c.unit), 0))
 			st.err, c.near = total, true
+			if w, ok := finite[i]; ok {
+				y.Set(i, w)
+			}
 		}
 	}
 	return []*state{st}
