@@ -85,6 +85,17 @@ func (o *Outcome) sum(of func(*tensor.Tensor) int) int {
 	return n
 }
 
+// Part returns what a path of places leads to in tuples; the zero Value for nothing.
+func (v Value) Part(path []int) Value {
+	for _, i := range path {
+		if i >= len(v.Tuple) {
+			return Value{}
+		}
+		v = v.Tuple[i]
+	}
+	return v
+}
+
 func (v *Value) sum(of func(*tensor.Tensor) int) int {
 	n := 0
 	if v.Tensor != nil {

@@ -143,8 +143,8 @@ func (r *result) tolerable(d *verdict.Difference) bool {
 // fast algorithms (Strassen's, Winograd's, by Fourier transforms) are bounded by norms, not by
 // element (Higham, Accuracy and Stability, §23.2), and whole numbers are as others there; and a
 // gradient is a difference of sums by another formula, as that of a recurrence's decays by
-// running sums; where these are so large that all of it decays, of sums as large as the
-// results. In a half dtype each is rounded at last.
+// running sums; where these are so large that all of it decays, or some factors are tiny beside
+// others, of sums as large as the results. In a half dtype each is rounded at last.
 func (s *Session) sums(r *result) bool {
 	if half(r.DType) || r.tolerated() {
 		return false
@@ -165,7 +165,7 @@ func (s *Session) sums(r *result) bool {
 			if contracts {
 				most = max(most, float64(l.Count)*s.factors(r))
 			}
-			if r.Regime == Large {
+			if r.Regime == Large || r.kept == Tiny {
 				most = max(most, largestOf(r.ref))
 			}
 			most *= float64(l.Unit)
@@ -375,11 +375,13 @@ func (r *result) emptyDetached() bool {
 	return r.verdict.Kind == verdict.RequiresGrad && (nothing || !anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 }))
 }
 
-// attached reports whether results require a gradient, and nothing else differs, where the reference
-// takes all that requires one for constants and other tensors require none. A class that states its
-// gradients says of a constant that it has none; whether it gives one, calls show in which all require one.
+// attached reports whether results require a gradient, and nothing else differs, that to the reference
+// are constants while other tensors require none. A class that states its gradients says of a constant
+// that it has none, and all of its results require one; whether any is wrong, calls show in which all do.
 func (r *result) attached() bool {
-	return r.differsIn(compare.Rule(verdict.RequiresGrad)) && !slices.ContainsFunc(r.ref.Values, requiresGrad) &&
+	return !slices.ContainsFunc(r.verdict.Differences, func(d verdict.Difference) bool {
+		return d.Diff.Rule != compare.Rule(verdict.RequiresGrad) || d.Where.Call >= len(r.ref.Values) || requiresGrad(r.ref.Values[d.Where.Call].Part(d.Where.Path))
+	}) && len(r.verdict.Differences) > 0 &&
 		slices.ContainsFunc(r.program.Inputs, func(in program.Input) bool { return in.DType.IsDifferentiable() && !in.RequiresGrad })
 }
 

@@ -220,6 +220,12 @@ func TestExcuses(t *testing.T) {
 
 		{"sums", "a gradient that has decayed, off by a rounding of the results", rows, within(9, Large)},
 		{"", "by more than that", rows, within(20, Large)},
+		{"sums", "a gradient of what is in part tiny, off by a rounding of the results", rows, func() *result {
+			r := within(9, Usual)
+			r.kept = Tiny
+			return r
+		}()},
+		{"", "of what is not", rows, within(9, Usual)},
 		{"", "of usual values, off by as much", rows, within(9, Usual)},
 		{"sums", "a product by Strassen's algorithm", products, product(value, 1.5e-5)},
 		{"sums", "one of factors whose largest elements do not meet", products, apart},
@@ -279,6 +285,12 @@ func TestExcuses(t *testing.T) {
 		}()},
 
 		{"attached", "no gradient of a constant", rows, attaching(false, false)},
+		{"attached", "one of two results alone", rows, func() *result {
+			r := attaching(false, false)
+			r.verdict.Differences[0].Where.Path = []int{1}
+			r.ref.Values[0] = backend.Value{Tuple: []backend.Value{{Tensor: vector(1), RequiresGrad: true}, {Tensor: vector(1)}}}
+			return r
+		}()},
 		{"", "none of any tensor", rows, attaching(true, false)},
 		{"", "a detached result", rows, attaching(false, true)},
 		{"", "a constant and another result", rows, attaching(false, false, verdict.Difference{Diff: compare.Diff{Rule: compare.Structure}})},

@@ -58,6 +58,20 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// TestUnwritten: memory that was never written to is a cheat but of a kernel that writes elsewhere,
+// which an empty result does not show.
+func TestUnwritten(t *testing.T) {
+	for n, want := range map[int]Word{0: Cheats, 2: Wrong} {
+		s := judged(t, 2)
+		s.outcomes[0].ref = &backend.Outcome{Values: []backend.Value{{Tensor: tensor.New(tensor.F32, n)}}}
+		s.outcomes[1].problems = append(s.outcomes[1].problems, finding{Kind: "unwritten"})
+		s.add(finding{Kind: "unwritten"})
+		if got, _ := s.verdict(); got != want {
+			t.Errorf("beside a right result of %d elements: %s, want %s", n, got, want)
+		}
+	}
+}
+
 func TestVerdictsWithoutFindings(t *testing.T) {
 	if got, _ := judged(t, 3).verdict(); got != Right {
 		t.Errorf("%s, want right", got)

@@ -404,7 +404,10 @@ func delegates(kernel, reference []string) (by []string) {
 // word is the verdict that a finding leads to. Memory that was never written to is no
 // cheat of a kernel which writes to it in other cases.
 func (s *Session) word(f *finding) Word {
-	if f.Kind == "unwritten" && s.right() > 0 {
+	answers := func(r *result) bool {
+		return r.fine() && anywhere(r.ref, func(t *tensor.Tensor) bool { return t.Len() > 0 })
+	}
+	if f.Kind == "unwritten" && slices.ContainsFunc(s.outcomes, answers) {
 		return Wrong
 	}
 	return f.word()

@@ -215,14 +215,7 @@ func At(o *backend.Outcome, w Where) *tensor.Tensor {
 	if w.Call >= len(o.Values) {
 		return nil
 	}
-	v := o.Values[w.Call]
-	for _, i := range w.Path {
-		if i >= len(v.Tuple) {
-			return nil
-		}
-		v = v.Tuple[i]
-	}
-	return v.Tensor
+	return o.Values[w.Call].Part(w.Path).Tensor
 }
 
 // Arguable reports whether an oracle could change the verdict: a difference is
