@@ -331,6 +331,10 @@ func TestExcuses(t *testing.T) {
 		{"", "of what is contiguous", old, unwritten(grad, "aten::masked_select", Transposed)},
 		{"", "of another operator's", old, strided("aten::mul")},
 
+		{"channels", "a convolution of none", rows, channelless("aten::convolution", 0)},
+		{"", "of some", rows, channelless("aten::convolution", 1)},
+		{"", "another function of none", rows, channelless("aten::mul", 0)},
+
 		{"pooled", "the gradient of maxima over what is computed of equal elements", model, pooled(ConstRows, grad, "aten::amax")},
 		{"", "their values", model, pooled(ConstRows, value, "aten::amax")},
 		{"", "where elements are others", model, pooled(Usual, grad, "aten::amax")},
@@ -635,6 +639,15 @@ func TestDividesByNothing(t *testing.T) {
 			t.Errorf("%v: %v", of, got)
 		}
 	}
+}
+
+// channelless is a call of a convolution, or another function, of an input with so many channels,
+// whose result has none, and the kernel's has one.
+func channelless(calls string, channels int) *result {
+	r := misalignedBy(compare.Shape, inf, backend.PartValue, Usual, vector(1), vector(), vector(1))
+	r.refSeen.Operators = []string{calls}
+	r.program.Inputs = []program.Input{{DType: tensor.F32, Shape: []int{channels}}}
+	return r
 }
 
 // attaching is a case whose result requires a gradient and the reference's does not, with a
