@@ -108,6 +108,9 @@ func generalised(examples []exampleInput) (*Signature, error) {
 			if err != nil {
 				return nil, err
 			}
+			if dt, err := tensor.ParseDType(of[k].DType); err == nil {
+				in.DType = dt
+			}
 			for d, n := range of[k].Shape {
 				if n < 2 || lists[n] { // a list is no longer elsewhere
 					continue
@@ -165,7 +168,9 @@ func (e *exampleInput) input(name string) (*Input, error) {
 	for i, n := range e.Shape {
 		in.Dims[i] = number(n)
 	}
-	if !dt.IsFloat() && e.Lo != nil {
+	if dt.IsFloat() {
+		in.DType = tensor.Invalid
+	} else if e.Lo != nil {
 		in.Lo, in.Hi, in.Bounded = *e.Lo, *e.Hi+1, true
 	}
 	return in, nil
@@ -184,8 +189,8 @@ const (
 	Symmetric Pattern = "symmetric"
 )
 
-// The patterns of rows: in order, as the offsets of bags, and no two alike; all numbers below
-// the row's length, in any order; no two alike.
+// The patterns of rows: in order, as the offsets of bags or the boundaries of bins, and no two alike;
+// all numbers below the row's length, in any order; no two alike.
 const (
 	Ascending   Pattern = "ascending"
 	Rising      Pattern = "rising"
@@ -198,6 +203,9 @@ const (
 func (p Pattern) fill(in *program.Input) program.Fill {
 	data := elementsOf(in)
 	switch {
+	case p.ofRows() && in.DType.IsFloat():
+		sortRows(data)
+		return program.Fill{Dist: program.Literal, Data: data}
 	case p.ofRows():
 		p.order(data, in.Fill.Lo, in.Fill.Hi-1)
 		return program.Fill{Dist: program.Literal, Data: data}
@@ -221,10 +229,34 @@ func (p Pattern) fill(in *program.Input) program.Fill {
 }
 
 // ordered reports rows of whole numbers in order: offsets, of which there is at least one.
-func (in *Input) ordered() bool { return in.Pattern == Ascending || in.Pattern == Rising }
+func (in *Input) ordered() bool {
+	return !in.isFloat() && (in.Pattern == Ascending || in.Pattern == Rising)
+}
 
 func (p Pattern) ofRows() bool {
 	return slices.Contains([]Pattern{Ascending, Rising, Permutation, Distinct}, p)
+}
+
+// sortRows puts the rows of numbers in order, NaN last, as PyTorch does.
+func sortRows(data *tensor.Tensor) {
+	if data.Dim() == 0 || data.Len() == 0 {
+		return
+	}
+	row := make([]float64, data.Shape()[data.Dim()-1])
+	for at := 0; at < data.Len(); at += len(row) {
+		for i := range row {
+			row[i] = data.Float(at + i)
+		}
+		slices.SortFunc(row, func(a, b float64) int {
+			if math.IsNaN(a) || math.IsNaN(b) {
+				return cmp.Compare(b, a)
+			}
+			return cmp.Compare(a, b)
+		})
+		for i, v := range row {
+			data.Set(at+i, complex(v, 0))
+		}
+	}
 }
 
 // order gives the rows of whole numbers the pattern. Those in order begin with the least and end

@@ -1,9 +1,13 @@
 package onekernel
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
+	"plumb/program"
 	"plumb/tensor"
 )
 
@@ -43,6 +47,42 @@ func TestExamplesGeneralised(t *testing.T) {
 		}
 		if got := sig.offsets(); (len(got) > 0) != (in.Pattern == Ascending) {
 			t.Errorf("%s: sizes of offsets %v", c.what, got)
+		}
+	}
+}
+
+// TestSortedInputs: rows of what is said to be sorted are in order, NaN last; of whole numbers with
+// the ends of the range.
+func TestSortedInputs(t *testing.T) {
+	sig, _, err := ParseSignature("edges: f32[2,5] sorted, starts: i64[B+1] < N+1 sorted, p: f32[4] in 0..1 sorted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edges := tensor.New(tensor.F32, 2, 3)
+	for i, v := range []float64{3, math.NaN(), 1, 2, 1, 1} {
+		edges.Set(i, complex(v, 0))
+	}
+	sortRows(edges)
+	if got := fmt.Sprint(tensor.Data[float32](edges)); got != "[1 3 NaN 1 1 2]" {
+		t.Errorf("sorted rows: %v", got)
+	}
+	c := &Case{DType: tensor.F32, sig: sig, Sizes: map[string]int{"B": 4, "N": 9}}
+	for k, ends := range map[int][2]float64{0: {math.NaN(), math.NaN()}, 1: {0, 9}, 2: {math.NaN(), math.NaN()}} {
+		of := &sig.Inputs[k]
+		in := &program.Input{DType: cmp.Or(of.DType, tensor.F32), Fill: of.fill(c, k)}
+		for _, d := range of.Dims {
+			in.Shape = append(in.Shape, d.At(c.Sizes))
+		}
+		x := of.Pattern.fill(in).Data
+		row := in.Shape[len(in.Shape)-1]
+		for i := range x.Len() {
+			if i%row > 0 && x.Float(i) < x.Float(i-1) {
+				t.Errorf("%s: %v", of.Name, x)
+				break
+			}
+		}
+		if first, last := x.Float(0), x.Float(row-1); first != ends[0] && ends[0] == ends[0] || last != ends[1] && ends[1] == ends[1] {
+			t.Errorf("%s: from %g to %g, want %v", of.Name, first, last, ends)
 		}
 	}
 }

@@ -666,7 +666,7 @@ func (s *Session) one(ctx context.Context, c *Case) (*result, error) {
 	if err := s.learn(ctx, c); err != nil {
 		return nil, err
 	}
-	if s.coarser(c) {
+	if s.coarser(c) || s.sorts(c) {
 		return nil, nil
 	}
 	again, err := s.gradients(ctx, c, r)

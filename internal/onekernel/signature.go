@@ -311,8 +311,11 @@ func parseInput(m []string) (*Input, error) {
 	return in, in.bound(strings.TrimSpace(m[4]))
 }
 
-// bound reads what follows a shape: "< V", "> 0", "in 0..1".
+// bound reads what follows a shape: "< V", "> 0", "in 0..1", and "sorted" after that.
 func (in *Input) bound(text string) error {
+	if rest, ok := strings.CutSuffix(text, "sorted"); ok {
+		text, in.Pattern = strings.TrimSpace(rest), Ascending
+	}
 	if text == "" {
 		return nil
 	}
@@ -329,7 +332,7 @@ func (in *Input) bound(text string) error {
 	default:
 		m := interval.FindStringSubmatch(text)
 		if m == nil {
-			return fmt.Errorf("%q is no bound: want < V, > 0 or in 0..1", text)
+			return fmt.Errorf("%q is no bound: want < V, > 0, in 0..1 or sorted", text)
 		}
 		lo, hi = m[1], m[2]
 	}

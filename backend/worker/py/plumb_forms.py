@@ -342,7 +342,10 @@ CHANCE = 8  # pairs of equal numbers that a row is expected to have, and has non
 
 def pattern(v):
     """Names what the rows of whole numbers of an example have in common, or its square matrices: zeros on one side
-    of the diagonal or on both, symmetry; "" where there is nothing that a kernel may rely on."""
+    of the diagonal or on both, symmetry; or that rows of numbers are in order, as boundaries are; "" where there is
+    nothing that a kernel may rely on."""
+    if v.is_floating_point() and v.dim() and v.shape[-1] > 4 and bool((v[..., 1:] > v[..., :-1]).all()):
+        return "ascending"
     if v.dim() and v.shape[-1] > 1 and not v.is_floating_point() and v.dtype is not torch.bool:
         n, ranked = v.shape[-1], v.sort(-1)[0]
         if torch.equal(v, ranked):
