@@ -338,6 +338,23 @@ func TestProblemsWithoutNames(t *testing.T) {
 	}
 }
 
+// TestUnloadedKernels: what cannot be loaded is told with what to do about it, what a compiler says and
+// not its command, and a line of code as far as it tells something.
+func TestUnloadedKernels(t *testing.T) {
+	slow(t)
+	const build = `'Error building extension: [1/2] c++ ' + '-I x ' * 100 + '\nFAILED: main.o\n/tmp/a/main.cpp:2:51: error: expected a semicolon'`
+	for _, c := range []struct{ source, want string }{
+		{"import nowhere\n", "No module named 'nowhere' (k.py:1: import nowhere); --python names a Python that has it"},
+		{"raise RuntimeError(" + build + ")\n", "Error building extension: main.cpp:2:51: expected a semicolon (k.py:1: raise RuntimeError("},
+		{"raise OSError('CUDA_HOME environment variable is not set.')" + strings.Repeat(" ", 80) + "# why\n", "); CUDA C++ takes nvcc"},
+	} {
+		r := kernelReport(t, needTorch(t), c.source, "k.py::f", "--against", "torch.relu", "-n", "1")
+		if text := fmt.Sprint(r.Reasons); r.Verdict != onekernel.Nothing || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s, %s", c.source, r.Verdict, text)
+		}
+	}
+}
+
 // TestParametersAsKernelsHaveThem: beside a function of PyTorch's a kernel needs no parameter for the
 // dimensions that it works along, has its own names, is given no None that it has no default for, nor
 // what --fix says, and one that writes to its first parameter is not asked for gradients.

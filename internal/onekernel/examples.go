@@ -108,9 +108,7 @@ func generalised(examples []exampleInput) (*Signature, error) {
 			if err != nil {
 				return nil, err
 			}
-			if dt, err := tensor.ParseDType(of[k].DType); err == nil {
-				in.DType = dt
-			}
+			in.DType, _ = tensor.ParseDType(of[k].DType) // floats too, which may differ
 			for d, n := range of[k].Shape {
 				if n < 2 || lists[n] { // a list is no longer elsewhere
 					continue
@@ -134,11 +132,15 @@ func generalised(examples []exampleInput) (*Signature, error) {
 
 // point has whole numbers of an example follow the size that they point into: that below which all
 // of them are, the smallest of those that are not twice as large; that at which offsets in order end.
+// What is 0 or 1 may be a mask.
 func (in *Input) point(symbols map[int]string) {
 	if in.DType != tensor.I64 && in.DType != tensor.I32 || !in.Bounded || in.Lo < 0 {
 		return
 	}
 	most := int(in.Hi) - 1
+	if most < 2 {
+		return
+	}
 	if in.ordered() && in.Lo == 0 && symbols[most] != "" {
 		to := append(symbol(symbols[most]), number(1)...)
 		in.Below = &to

@@ -29,6 +29,7 @@ func TestExamplesGeneralised(t *testing.T) {
 		{"rows of a table", []exampleInput{float("float32", 37, 5), whole(3, 35, "", 8)}, 0, 100, []tensor.DType{tensor.F32}, tensor.Invalid},
 		{"classes", []exampleInput{float("float16", 6, 10), whole(0, 9, "", 6)}, 0, 50, []tensor.DType{tensor.F16}, tensor.Invalid},
 		{"far below all sizes", []exampleInput{float("float32", 37, 5), whole(0, 9, "", 8)}, 0, 10, []tensor.DType{tensor.F32}, tensor.Invalid},
+		{"what is 0 or 1", []exampleInput{float("float32", 2, 5), whole(0, 1, "", 5)}, 0, 2, []tensor.DType{tensor.F32}, tensor.Invalid},
 		{"with -1", []exampleInput{float("float32", 37, 5), whole(-1, 35, "", 8)}, -1, 36, []tensor.DType{tensor.F32}, tensor.Invalid},
 		{"offsets", []exampleInput{float("float32", 37, 5), whole(0, 37, Ascending, 8)}, 0, 101, []tensor.DType{tensor.F32}, tensor.Invalid},
 		{"a permutation of its places", []exampleInput{float("float32", 5), whole(0, 7, Permutation, 8)}, 0, 50, []tensor.DType{tensor.F32}, tensor.Invalid},

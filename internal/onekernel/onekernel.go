@@ -345,7 +345,7 @@ func (s *Session) describe(ctx context.Context) error {
 		s.add(finding{Kind: e[0], Text: e[1]})
 	}
 	if s.told.Failed != "" {
-		return &errNothing{"the kernel could not be loaded: " + s.told.Failed}
+		return &errNothing{"the kernel could not be loaded: " + withFix(s.told.Failed)}
 	}
 	return nil
 }
@@ -373,7 +373,7 @@ func (s *Session) openReference(ctx context.Context) error {
 		return &Mistake{errors.New("--against: " + s.refTold.Mistake)}
 	}
 	if s.refTold.Failed != "" {
-		return &Mistake{fmt.Errorf("the reference %s: %s", cmp.Or(of.File, of.Name), s.refTold.Failed)}
+		return &Mistake{fmt.Errorf("the reference %s: %s", cmp.Or(of.File, of.Name), withFix(s.refTold.Failed))}
 	}
 	return nil
 }

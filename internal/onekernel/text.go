@@ -134,6 +134,23 @@ func short(text string) string {
 	return text
 }
 
+// fixes say what to do about a file that cannot be loaded, by what its exception says.
+var fixes = []struct{ says, fix string }{
+	{"No module named", "--python names a Python that has it"},
+	{"CUDA_HOME", "CUDA C++ takes nvcc: judge it on a machine with CUDA"},
+	{"Ninja is required", "pip install ninja, for the Python of --python"},
+}
+
+// withFix is what an exception says, and what to do about it where that is known.
+func withFix(text string) string {
+	for _, f := range fixes {
+		if strings.Contains(text, f.says) {
+			return text + "; " + f.fix
+		}
+	}
+	return text
+}
+
 func times(n int) string {
 	if n == 0 {
 		return ""

@@ -543,9 +543,22 @@ class Watch:
     def told(self, e):
         """Returns an exception with the last line of the kernel's file on its way."""
         lines = "".join(format_only(type(e), e)).strip().splitlines()
-        text = lines[-1] if isinstance(e, SyntaxError) else lines[0]
+        text = lines[-1] if isinstance(e, SyntaxError) else headline(lines)
         lines = [f for f in extract_tb(e.__traceback__) if os.path.realpath(f.filename) == self.file]
-        return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, lines[-1].line) if lines else text
+        if not lines:
+            return text
+        code = lines[-1].line
+        return "%s (%s:%d: %s)" % (text, os.path.basename(self.file), lines[-1].lineno, code if len(code) <= WIDTH else code[:WIDTH] + " …")
+
+
+WIDTH = 80  # of a line of code in a message
+
+
+def headline(lines):
+    """Returns the first line of an exception, or what a compiler said in it in the place of its command."""
+    errors = [line.partition(": error: ") for line in lines if ": error: " in line]
+    said = ["%s: %s" % (os.path.basename(place.strip()), what) for place, _, what in errors[:3]]
+    return "%s: %s" % (lines[0].split(": [1/")[0], "; ".join(said)) if said else lines[0]
 
 
 def modes():
