@@ -247,6 +247,9 @@ type Tol struct {
 	Reason string
 	// AnyZero says that a zero result may have either sign.
 	AnyZero bool
+	// Vanishes says that results go to 0 as an exponential does, by a usual formula with terms
+	// near 1: log(1 + exp(x)), (1 + tanh(x/2))/2.
+	Vanishes bool
 	// OwnMagnitude says that the operator is its own Magnitude: its terms are
 	// elements of arguments, or products of them, none subtracted.
 	OwnMagnitude bool

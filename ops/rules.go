@@ -387,6 +387,12 @@ func ulpTol(n float64, reason string) op.Tol {
 	return op.Tol{Class: op.Pointwise, ULP: n, Reason: reason}
 }
 
+// vanishing says of a class that results go to 0 as an exponential does.
+func vanishing(t op.Tol) op.Tol {
+	t.Vanishes = true
+	return t
+}
+
 // fractional says of a class that its terms are divided.
 func fractional(t op.Tol) op.Tol {
 	t.Fractional = true

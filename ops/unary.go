@@ -148,7 +148,7 @@ var unaryOps = []*op.Def{
 		Grad:    op.Gradient(sigmoidGrad),
 		Sample:  sampleUnary(-3, 3),
 		Exact:   exactly(truth.Sigmoid),
-		Tol:     ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL),
+		Tol:     vanishing(ulpTol(6, "exp 3 ULP, then an addition and a division of 2.5: "+openCL)),
 	},
 	{
 		Sig:     "erf(Tensor input) -> Tensor",

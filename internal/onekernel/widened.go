@@ -25,6 +25,9 @@ const (
 	nudge = 0x1p-20
 	// steady is what is left of a difference, at most, that moves with its arguments.
 	steady = 1. / 16
+	// alike is how many times as far off a kernel may be in float64 as in float32 for the same reason: one
+	// whose float32 accumulators make no number of float64 arguments is further.
+	asFar = 4
 )
 
 // widened has a kernel of a problem that was right within the bounds of float32 compute in
@@ -81,16 +84,16 @@ func (s *Session) formula(ctx context.Context, r *result) (text string, answers 
 		}
 		of[k] = *both
 	}
-	narrow := all(r.ref)
+	narrow, kernel := all(r.ref), all(r.kernel)
 	for i, want := range of[0][0] {
 		got := of[0][1][i]
-		if i >= len(narrow) || narrow[i].DType() != tensor.F32 || narrow[i].Len() != want.Len() {
+		if i >= min(len(narrow), len(kernel)) || narrow[i].DType() != tensor.F32 || narrow[i].Len() != want.Len() || kernel[i].Len() != want.Len() {
 			continue
 		}
-		err, at := 0., 0
+		err, own, at := 0., 0., 0
 		off := func(want, got *tensor.Tensor, i int) float64 { return cmplx.Abs(got.At(i) - want.At(i)) }
 		for k := range want.Len() {
-			err = max(err, off(want, narrow[i], k))
+			err, own = max(err, off(want, narrow[i], k)), max(own, off(want, kernel[i], k))
 			if off(want, got, k) > off(want, got, at) {
 				at = k
 			}
@@ -103,7 +106,7 @@ func (s *Session) formula(ctx context.Context, r *result) (text string, answers 
 		for k := range want.Len() {
 			change = max(change, cmplx.Abs(got.At(k)-want.At(k)-(of[1][1][i].At(k)-of[1][0][i].At(k))))
 		}
-		if far > another*err && change <= steady*far {
+		if far > another*err && far <= asFar*own && change <= steady*far {
 			return fmt.Sprintf("computes by another formula: in float64 too it is off by %.2g times the reference's largest error in float32, and by as much at arguments nearby, so that no rounding explains it (%s: got %.9g, want %.9g at element %d)", math.Round(far/err), r.Case, real(got.At(at)), real(want.At(at)), at), true, nil
 		}
 	}

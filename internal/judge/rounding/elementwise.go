@@ -3,7 +3,6 @@ package rounding
 import (
 	"math"
 	"math/cmplx"
-	"slices"
 
 	"plumb/internal/eager"
 	"plumb/op"
@@ -54,14 +53,10 @@ func (c *applied) elementwise() []*state {
 	return []*state{{err: err}}
 }
 
-// vanishing are functions that vanish as an exponential does, by a formula whose terms are near 1:
-// log(1 + exp(x)), (1 + tanh(x/2))/2.
-var vanishing = []string{"softplus", "logsigmoid", "sigmoid"}
-
 // leastTerm is how large a number that the results are computed of is at least, where somebody asks
 // whether another formula explains what a kernel has; else 0.
 func (c *applied) leastTerm() float64 {
-	if c.asks() && slices.Contains(vanishing, c.call.Def.ID()) {
+	if c.asks() && c.call.Def.Tol.Vanishes {
 		return 1
 	}
 	return 0
